@@ -1,0 +1,42 @@
+# Thin: each target is one command that can be typed as well. CONTRIBUTING.md says what is when.
+
+GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# How long each fuzz target and the soak run; make fuzz FUZZTIME=10m
+FUZZTIME ?= 1m
+SOAKTIME ?= 10m
+
+.PHONY: build test race lint fuzz soak bench interop tidy golangci
+
+build:
+	CGO_ENABLED=0 go build ./...
+
+# All that CI checks, with reduced counts: half an hour on two cores.
+test:
+	scripts/test.sh
+
+# The unit tests in full under the race detector.
+race:
+	scripts/test.sh race-full
+
+lint: tidy golangci
+
+tidy:
+	go mod tidy -diff
+
+golangci:
+	go run $(GOLANGCI) run
+
+fuzz:
+	scripts/fuzz.sh $(FUZZTIME)
+
+# Long runs: tests called TestSoak*, which run as long as WEFT_SOAK says.
+soak:
+	WEFT_SOAK=$(SOAKTIME) go test -count=1 -timeout 0 -v -run '^TestSoak' ./...
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+# Against the real ADIOS2, in a root that is made at the first time (needs to be root).
+interop:
+	scripts/test.sh interop

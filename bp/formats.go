@@ -1,0 +1,59 @@
+package bp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/weft-fabric/weft/internal/wire/bp5"
+)
+
+// formats is what was parsed of mmd.0: all formats so far, in file order.
+type formats struct {
+	tail    growing
+	entries []bp5.FormatEntry
+	known   map[[12]byte]bool
+}
+
+// update parses the entries that came since the last call.
+func (x *formats) update() error {
+	return x.tail.scan(func(b []byte) (int, int64, error) {
+		entries, n, err := bp5.ParseMMD(b)
+		for i := range entries {
+			// Out of the window, which is large and would be kept alive.
+			entries[i].Description = append([]byte(nil), entries[i].Description...)
+			x.known[entries[i].ID] = true
+		}
+		x.entries = append(x.entries, entries...)
+		if err != nil {
+			return n, 0, fmt.Errorf("from %d: %w", x.tail.pos, err)
+		}
+		return n, entrySize(b[n:]), nil
+	})
+}
+
+// entrySize returns the bytes of the incomplete entry at the front of b, 0 if
+// its lengths are not there. Zeros in place of an entry are the end.
+func entrySize(b []byte) int64 {
+	const header = 16 // two lengths of 8 bytes
+	if len(b) < header {
+		return 0
+	}
+	id, desc := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+	if id == 0 && desc == 0 {
+		return math.MaxInt64
+	}
+	return int64(header + id + desc) // ParseMMD has bounded both
+}
+
+// check makes sure that the formats of all records are known: a file that was
+// cut off between two entries shows in no other way.
+func (x *formats) check(records [][]byte) error {
+	for _, rec := range records {
+		var id [12]byte // a record begins with the id of its format (docs/wire/bp5.md §1.4)
+		if copy(id[:], rec) == len(id) && !x.known[id] {
+			return fmt.Errorf("%s has no format %x: %w", formatsName, id, ErrIncomplete)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/build/constraint"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+)
+
+// unsafeDirs are the packages that may use unsafe, in files called *_unsafe.go.
+var unsafeDirs = []string{"internal/sys", "internal/shmem", "prov/ofi"}
+
+// checkUnsafe keeps unsafe in its files.
+func checkUnsafe(s *source) []finding {
+	var found []finding
+	for _, imp := range s.imports {
+		if imp.path == "unsafe" && !(slices.Contains(unsafeDirs, s.dir()) && strings.HasSuffix(s.path, "_unsafe.go")) {
+			found = append(found, s.at(imp.pos, "unsafe stands only in *_unsafe.go of %s", strings.Join(unsafeDirs, ", ")))
+		}
+	}
+	return found
+}
+
+// rawCalls are the names of package syscall that are the kernel's, not the portable vocabulary
+// (errnos, signals, SysProcAttr) that anybody may use.
+var rawCalls = []string{
+	"Syscall", "Syscall6", "RawSyscall", "RawSyscall6", "AllThreadsSyscall", "AllThreadsSyscall6",
+	"Mmap", "Munmap", "Mprotect", "Madvise", "Mlock", "Munlock", "ForkExec",
+	"SendmsgN", "Sendmsg", "Recvmsg", "Socket", "Socketpair", "Bind", "Connect", "Listen", "Accept4",
+	"EpollCreate1", "EpollCtl", "EpollWait", "Open", "Read", "Write", "Pipe2", "Dup3",
+}
+
+// checkSyscalls keeps the kernel behind internal/sys. testutil stands below it and has to look at
+// processes by itself; its tests make leaks on purpose.
+func checkSyscalls(s *source) []finding {
+	if !s.isGo() || s.in("internal/sys") {
+		return nil
+	}
+	var found []finding
+	for _, imp := range s.imports {
+		if imp.path == "golang.org/x/sys/unix" {
+			found = append(found, s.at(imp.pos, "golang.org/x/sys/unix is for internal/sys alone"))
+		}
+	}
+	if s.in("internal/testutil") {
+		return found
+	}
+	s.uses("syscall", func(name string, pos token.Pos, _ []ast.Node) {
+		if slices.Contains(rawCalls, name) {
+			found = append(found, s.at(pos, "syscall.%s: the kernel is called in internal/sys alone", name))
+		}
+	})
+	return found
+}
+
+// checkLinkname forbids the linker's back door.
+func checkLinkname(s *source) []finding {
+	var found []finding
+	s.comments(func(c *ast.Comment) {
+		if strings.HasPrefix(c.Text, "//go:linkname") {
+			found = append(found, s.at(c.Pos(), "no go:linkname"))
+		}
+	})
+	return found
+}
+
+// comments calls visit for each comment of a Go file.
+func (s *source) comments(visit func(*ast.Comment)) {
+	if !s.isGo() {
+		return
+	}
+	for _, g := range s.ast.Comments {
+		for _, c := range g.List {
+			visit(c)
+		}
+	}
+}
+
+// checkC keeps C in prov/ofi, where the build tag ofi turns it on.
+func checkC(s *source) []finding {
+	var found []finding
+	for _, imp := range s.imports {
+		if imp.path != "C" {
+			continue
+		}
+		if s.dir() != "prov/ofi" {
+			found = append(found, s.at(imp.pos, "C stands only in prov/ofi"))
+		} else if !s.needsTag("ofi") {
+			found = append(found, s.at(imp.pos, `C needs "//go:build ofi" above it`))
+		}
+	}
+	return found
+}
+
+// needsTag reports whether the file is left out of a build that lacks the tag and has all others.
+func (s *source) needsTag(tag string) bool {
+	needs := false
+	s.comments(func(c *ast.Comment) {
+		if c.Pos() > s.ast.Package || !constraint.IsGoBuild(c.Text) {
+			return
+		}
+		if expr, err := constraint.Parse(c.Text); err == nil {
+			needs = !expr.Eval(func(t string) bool { return t != tag })
+		}
+	})
+	return needs
+}
+
+// checkForeign keeps sources of other compilers out: pure Go builds everywhere, and shared words
+// are written by sync/atomic only. Programs of interop are peers, not parts.
+func checkForeign(s *source) []finding {
+	switch path.Ext(s.path) {
+	case ".s", ".S", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".syso":
+		if s.dir() != "prov/ofi" && !s.in("interop") {
+			return []finding{{s.path, 0, "assembly and C stand only in prov/ofi and interop"}}
+		}
+	}
+	return nil
+}
+
+// checkInit allows func init where a package registers itself.
+func checkInit(s *source) []finding {
+	if !s.isGo() || s.isTest() || s.in("prov", "operator") {
+		return nil
+	}
+	var found []finding
+	for _, d := range s.ast.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+			found = append(found, s.at(f.Pos(), "func init is for providers and operators that register themselves"))
+		}
+	}
+	return found
+}
+
+func isImport(d ast.Decl) bool {
+	g, ok := d.(*ast.GenDecl)
+	return ok && g.Tok == token.IMPORT
+}

@@ -1,0 +1,86 @@
+package bp5
+
+import "github.com/weft-fabric/weft/internal/wire/ffs"
+
+// Kind is the letter that stands for a shape kind in a field name
+// (docs/wire/bp5.md §2.1).
+type Kind byte
+
+// Shape kinds.
+const (
+	GlobalValue Kind = 'g'
+	LocalValue  Kind = 'l'
+	GlobalArray Kind = 'G'
+	LocalArray  Kind = 'L'
+	JoinedArray Kind = 'J'
+)
+
+// IsArray reports whether the variable's field is a MetaArray struct.
+func (k Kind) IsArray() bool { return k == GlobalArray || k == LocalArray || k == JoinedArray }
+
+// Type is an element type code (docs/wire/bp5.md §2.2).
+type Type uint8
+
+// Element type codes.
+const (
+	None Type = iota
+	Int8
+	Int16
+	Int32
+	Int64
+	Uint8
+	Uint16
+	Uint32
+	Uint64
+	Float
+	Double
+	LongDouble
+	ComplexFloat
+	ComplexDouble
+	String
+	Char
+	Struct
+)
+
+// JoinedDim marks the joined dimension in Shape (docs/wire/bp5.md §2.4).
+const JoinedDim = ^uint64(1)
+
+// NoData in ArrayMeta.Location says that the block's data is not stored
+// (docs/wire/bp5.md §2.3).
+const NoData = ^uint64(0)
+
+// VarDesc describes one variable of a metadata format: one field after the
+// three leading ones.
+type VarDesc struct {
+	Name       string
+	Kind       Kind
+	Type       Type
+	ElemSize   int    // bytes of one element; 0 for strings
+	StructID   ffs.ID // format of the element, Type Struct only
+	Operator   bool   // blocks are stored through an operator
+	MinMax     int    // bytes of one extremum in the record, 0 without statistics
+	Expression string // base64 text of a derived variable's expression, else empty
+}
+
+// ArrayMeta is what one writer rank recorded of one array in one step. The
+// slices are in block order; Count and Offset hold Dims numbers a block.
+type ArrayMeta struct {
+	Dims       int
+	Blocks     int
+	Shape      []uint64 // nil for local arrays
+	Count      []uint64
+	Offset     []uint64 // nil for local and joined arrays
+	Location   []uint64 // byte offset in the writer's data block, or NoData
+	StoredSize []uint64 // bytes after the operator; nil without one
+	MinMax     []byte   // 2*VarDesc.MinMax bytes a block: minimum, maximum; nil if unordered
+}
+
+// Attr is one attribute of an attribute record. Exactly one of Data and Strings
+// is used: Strings when Type is String.
+type Attr struct {
+	Name    string
+	Type    Type
+	Array   bool     // an array of one element is not a single value
+	Data    []byte   // elements as the writer stored them
+	Strings []string // len 1 for a single string
+}

@@ -1,0 +1,48 @@
+package ffs
+
+// arena hands out the parts of the builders of one record from a few large
+// pieces: a BP5 record has a struct for each variable, and allocations for each
+// would cost more than encoding them. Nothing is ever given back to it; the
+// collector frees it with the last builder.
+type arena struct {
+	builders pieces[Builder]
+	vals     pieces[value]
+	mem      pieces[byte]
+	rows     pieces[*Builder]
+}
+
+// pieces is a row of pieces of one type. They start small, as most records are
+// small, and double up to a limit.
+type pieces[T any] struct {
+	free []T
+	next int // elements of the next piece
+}
+
+// take returns n zero elements.
+func (p *pieces[T]) take(n, first, last int) []T {
+	switch {
+	case n == 0:
+		return nil
+	case n > last:
+		return make([]T, n)
+	case n > len(p.free):
+		size := max(p.next, first, n)
+		p.free, p.next = make([]T, size), min(2*size, last)
+	}
+	out := p.free[:n:n]
+	p.free = p.free[n:]
+	return out
+}
+
+func (a *arena) builder() *Builder { return &a.builders.take(1, 4, 1024)[0] }
+
+func (a *arena) values(n int) []value { return a.vals.take(n, 4, 4096) }
+
+func (a *arena) bytes(n int) []byte { return a.mem.take(n, 128, 1<<16) }
+
+// row copies a row of builders.
+func (a *arena) row(s []*Builder) []*Builder {
+	out := a.rows.take(len(s), 4, 4096)
+	copy(out, s)
+	return out
+}

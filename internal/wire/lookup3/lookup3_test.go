@@ -1,0 +1,94 @@
+package lookup3
+
+import (
+	"bytes"
+	"testing"
+)
+
+// The check values of docs/wire/bp5.md §1.2 and of the hash's own self test.
+func TestHash2(t *testing.T) {
+	tests := []struct {
+		in   string
+		c, b uint32
+	}{
+		{"", 0xdeadbeef, 0xdeadbeef},
+		{"Four score and seven years ago", 0x17770551, 0xce7226e6},
+	}
+	for _, tt := range tests {
+		c, b := Hash2([]byte(tt.in))
+		if c != tt.c || b != tt.b {
+			t.Errorf("Hash2(%q) = %08x %08x, want %08x %08x", tt.in, c, b, tt.c, tt.b)
+		}
+	}
+}
+
+func TestHashSeed(t *testing.T) {
+	p := []byte("Four score and seven years ago")
+	for _, tt := range []struct{ init, want uint32 }{{0, 0x17770551}, {1, 0xcd628161}} {
+		if got := Hash(p, tt.init); got != tt.want {
+			t.Errorf("Hash(seed %d) = %08x, want %08x", tt.init, got, tt.want)
+		}
+	}
+	if got := Hash(nil, 0); got != 0xdeadbeef {
+		t.Errorf("Hash(nil) = %08x, want deadbeef", got)
+	}
+}
+
+// Atoms that real peers publish (docs/wire/cm.md §2.2): lengths 3 to 14, so
+// both a tail of every kind and a full round are covered.
+func TestAtoms(t *testing.T) {
+	for name, want := range map[string]uint32{
+		"IP_PORT":              0x8df2c994,
+		"IP_ADDR":              0x98023901,
+		"IP_HOST":              0x67fb5ba4,
+		"CM_CMANAGER_ID":       0xc490e7de,
+		"IP_INTERFACE":         0x774b3849,
+		"CM_TRANSPORT":         0x8edf88d5,
+		"SST_GROUP_ID":         0x59f8f653,
+		"CM_ENET_CONN_TIMEOUT": 0x18ff5e08,
+		"vni":                  0x1cf9baeb,
+		"RDMA_DRC_CRED":        0xfec711ff,
+		"RDMA_DRC_KEY":         0xd7577bca,
+		"WEFT":                 0x39043226,
+	} {
+		if got := Hash([]byte(name), 0); got != want {
+			t.Errorf("Hash(%q) = %08x, want %08x", name, got, want)
+		}
+	}
+}
+
+// Every length around the 12-byte round gives its own value, and the primary
+// value does not depend on which of the two functions is asked.
+func TestLengths(t *testing.T) {
+	seen := map[uint32]int{}
+	p := bytes.Repeat([]byte{0}, 40)
+	for n := range p {
+		c, _ := Hash2(p[:n])
+		if h := Hash(p[:n], 0); h != c {
+			t.Errorf("length %d: Hash %08x, Hash2 %08x", n, h, c)
+		}
+		if m, ok := seen[c]; ok {
+			t.Errorf("lengths %d and %d of zeros have the same hash", m, n)
+		}
+		seen[c] = n
+	}
+}
+
+// The hash must not look past the end of its input.
+func TestIgnoresCapacity(t *testing.T) {
+	p := []byte("abcdefghijklmnopqrstuvwxyz")
+	for n := range p {
+		want, _ := Hash2(bytes.Clone(p[:n]))
+		if got, _ := Hash2(p[:n]); got != want {
+			t.Errorf("length %d: hash depends on the bytes behind the slice", n)
+		}
+	}
+}
+
+func BenchmarkHash2(b *testing.B) {
+	p := bytes.Repeat([]byte("weft"), 1024)
+	b.SetBytes(int64(len(p)))
+	for b.Loop() {
+		Hash2(p)
+	}
+}

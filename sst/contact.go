@@ -1,0 +1,134 @@
+package sst
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-fabric/weft/internal/suggest"
+	"github.com/weft-fabric/weft/internal/wire/cm"
+)
+
+// A contact file is two lines: a magic word, and the writer's stream number
+// and contact string (docs/wire/sst.md §2).
+const (
+	contactMagic  = "#ADIOS2-SST v0\n"
+	contactSuffix = ".sst"
+	contactLimit  = 64 << 10 // bytes; a contact list has at most 255 short entries
+)
+
+// contactFile is the content of a contact file.
+type contactFile struct {
+	stream  int64
+	contact cm.Contact
+}
+
+// contactPath returns the path of the contact file of a stream name, with and
+// without the suffix meaning the same.
+func contactPath(name string) string {
+	return strings.TrimSuffix(name, contactSuffix) + contactSuffix
+}
+
+func (c contactFile) bytes() []byte {
+	return fmt.Appendf(nil, "%s%#x:%s", contactMagic, uint64(c.stream), c.contact)
+}
+
+// parseContactFile reads the content of a contact file.
+func parseContactFile(b []byte) (contactFile, error) {
+	rest, ok := bytes.CutPrefix(b, []byte(contactMagic))
+	if !ok {
+		return contactFile{}, fmt.Errorf("%w: does not begin with %q", ErrContact, strings.TrimSpace(contactMagic))
+	}
+	id, contact, ok := strings.Cut(strings.TrimRight(string(rest), "\n"), ":")
+	if !ok {
+		return contactFile{}, fmt.Errorf("%w: no colon in its second line", ErrContact)
+	}
+	n, err := strconv.ParseUint(strings.TrimPrefix(id, "0x"), 16, 64)
+	if err != nil || n == 0 {
+		return contactFile{}, fmt.Errorf("%w: stream number %.40q", ErrContact, id)
+	}
+	c, err := cm.ParseContact(contact)
+	if err != nil {
+		return contactFile{}, fmt.Errorf("%w: %w", ErrContact, err)
+	}
+	return contactFile{stream: int64(n), contact: c}, nil
+}
+
+// readContact reads the contact file at path.
+func readContact(path string) (contactFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return contactFile{}, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return contactFile{}, fmt.Errorf("%s: %w: it is a directory; a BP5 file is read with package bp", path, ErrContact)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, contactLimit+1))
+	if err != nil {
+		return contactFile{}, err
+	}
+	if len(b) > contactLimit {
+		return contactFile{}, fmt.Errorf("%s: %w: longer than %d bytes", path, ErrContact, contactLimit)
+	}
+	c, err := parseContactFile(b)
+	if err != nil {
+		return contactFile{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// writeContact makes the contact file appear whole, in place of an older one.
+func writeContact(path string, c contactFile, mode fs.FileMode) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return fmt.Errorf("contact file %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+			err = fmt.Errorf("contact file %s: %w", path, err)
+		}
+	}()
+	_, err = f.Write(c.bytes())
+	err = errors.Join(err, f.Chmod(mode), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// removeContact removes the contact file unless it is another writer's by now.
+func removeContact(path string, c contactFile) error {
+	b, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(b, c.bytes()) {
+		return nil
+	}
+	return os.Remove(path)
+}
+
+// similarStreams lists streams in the folder of path whose names are like it.
+func similarStreams(path string) []string {
+	matches, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"+contactSuffix))
+	if err != nil || len(matches) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(matches))
+	for _, m := range matches {
+		names = append(names, strings.TrimSuffix(filepath.Base(m), contactSuffix))
+	}
+	const enough = 5
+	want := strings.TrimSuffix(filepath.Base(path), contactSuffix)
+	if near := suggest.Nearest(want, names); near != "" {
+		names = slices.DeleteFunc(names, func(n string) bool { return n == near })
+		names = append([]string{near}, names...)
+	}
+	return names[:min(len(names), enough)]
+}

@@ -1,0 +1,59 @@
+package sst
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weft-fabric/weft/sst/internal/cp"
+)
+
+// Errors of streams; test with errors.Is. What a call returns is an [*Error]
+// that wraps one of them, or an error of the operating system.
+var (
+	// ErrClosed says that the stream or session was closed by this program.
+	ErrClosed = errors.New("closed")
+	// ErrOrder says that a call came out of order, such as EndStep without BeginStep.
+	ErrOrder = cp.ErrOutOfOrder
+	// ErrTimeout says that OpenTimeoutSecs passed.
+	ErrTimeout = errors.New("timed out")
+	// ErrNoStream says that no contact file of the name was found.
+	ErrNoStream = errors.New("no contact file")
+	// ErrStale says that a contact file exists but nobody answers at its address.
+	ErrStale = errors.New("contact file of a writer that is gone")
+	// ErrContact says that a contact file makes no sense.
+	ErrContact = errors.New("not a contact file")
+	// ErrPlane says that the two sides have no data plane in common.
+	ErrPlane = cp.ErrPlane
+	// ErrMarshal says that the writer uses a marshalling method other than BP5.
+	ErrMarshal = cp.ErrMarshal
+	// ErrWriterFailed says that the writer is gone without having closed the stream.
+	ErrWriterFailed = cp.ErrWriterLost
+	// ErrReaderFailed says that a reader is gone without having closed.
+	ErrReaderFailed = errors.New("reader failed")
+	// ErrParam says that an engine parameter is unknown, misplaced or out of range.
+	ErrParam = errors.New("bad parameter")
+	// ErrProtocol says that the peer broke the protocol.
+	ErrProtocol = errors.New("protocol violated")
+)
+
+// Error is the error of an operation on a stream.
+type Error struct {
+	Op     string // "open", "begin step", ...
+	Stream string // name of the stream
+	Peer   string // address of the other side, if known
+	Err    error
+}
+
+// Error renders "sst: open sim (127.0.0.1:4711): cause".
+func (e *Error) Error() string {
+	if e.Peer == "" {
+		return fmt.Sprintf("sst: %s %s: %v", e.Op, e.Stream, e.Err)
+	}
+	return fmt.Sprintf("sst: %s %s (%s): %v", e.Op, e.Stream, e.Peer, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Timeout reports whether a time limit caused the error.
+func (e *Error) Timeout() bool { return errors.Is(e.Err, ErrTimeout) }

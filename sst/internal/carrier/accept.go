@@ -1,0 +1,141 @@
+package carrier
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/weft-fabric/weft/internal/wire/cm"
+)
+
+// acceptLoop takes in peers until the endpoint closes.
+func (c *CM) acceptLoop() {
+	var delay time.Duration
+	for {
+		conn, err := c.listener.AcceptTCP()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			// Most likely out of descriptors: no event says when there are some
+			// again, so wait a little longer each time.
+			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
+			c.config.Logger.Warn("carrier: cannot accept", "err", err, "retry", delay)
+			if !c.pause(delay) {
+				return
+			}
+			continue
+		}
+		delay = 0
+		if err := c.admit(); err != nil {
+			c.config.Logger.Warn("carrier: peer turned away", "peer", conn.RemoteAddr(), "err", err)
+			_ = conn.Close()
+			continue
+		}
+		c.wg.Go(func() { c.greet(conn) })
+	}
+}
+
+// pause waits for d; it returns false if the endpoint closes meanwhile.
+func (c *CM) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// greet makes a link out of an accepted connection, or closes it.
+func (c *CM) greet(conn *net.TCPConn) {
+	remote := addrPort(conn.RemoteAddr())
+	reader := c.newReader(conn)
+	p, err := c.passive(conn, reader)
+	if err == nil {
+		err = c.enter(conn, reader, p)
+	}
+	if err != nil {
+		c.dismiss()
+		_ = conn.Close()
+		if !errors.Is(err, ErrClosed) {
+			c.config.Logger.Warn("carrier: peer refused", "err", &LinkError{Op: "handshake", Remote: remote, Err: err})
+		}
+	}
+}
+
+// enter starts the link of an accepted connection.
+func (c *CM) enter(conn *net.TCPConn, reader *cm.Reader, p peer) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	c.start(conn, reader, p)
+	return nil
+}
+
+// passive is the accepting side of the handshake: preamble and CMH come in, ours
+// is the first thing that goes out, for a real peer blocks until it has it
+// (docs/wire/cm.md §3).
+func (c *CM) passive(conn *net.TCPConn, reader *cm.Reader) (peer, error) {
+	stop, err := bound(c.ctx, conn, c.config.HandshakeTimeout)
+	if err != nil {
+		return peer{}, err
+	}
+	pre, err := reader.Preamble()
+	if err != nil {
+		return peer{}, stop(err)
+	}
+	h, err := reader.Handshake()
+	if err != nil {
+		return peer{}, stop(err)
+	}
+	if !h.Answer {
+		if _, err := conn.Write(c.hello(true).Append(nil)); err != nil {
+			return peer{}, stop(err)
+		}
+	}
+	return peerOf(conn, h, pre.Port, true, false), stop(nil)
+}
+
+// peerOf sums up a handshake.
+func peerOf(conn net.Conn, h cm.Handshake, port uint16, inbound, weft bool) peer {
+	p := peer{
+		local:   addrPort(conn.LocalAddr()),
+		remote:  addrPort(conn.RemoteAddr()),
+		inbound: inbound,
+		id:      h.ID,
+		port:    port,
+		release: ReleaseNewer,
+	}
+	switch {
+	case h.ID == cm.ID210:
+		p.release = Release210
+	case weft:
+		p.release = ReleaseWeft
+	}
+	return p
+}
+
+// bound limits what is done with conn from here on by a time and by ctx. stop
+// lifts both again, so that a link has no timer; it returns its argument or, if
+// that is nil, the reason why the bound was hit, ErrClosed if it was ctx.
+func bound(ctx context.Context, conn net.Conn, limit time.Duration) (stop func(error) error, err error) {
+	if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
+		return nil, err
+	}
+	long := time.Unix(1, 0) // any time in the past
+	release := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(long) })
+	return func(err error) error {
+		if !release() {
+			return ErrClosed
+		}
+		if err != nil {
+			return err
+		}
+		return conn.SetDeadline(time.Time{})
+	}, nil
+}

@@ -1,0 +1,166 @@
+package carrier
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/weft-fabric/weft/internal/wire/cm"
+)
+
+// CM is the Endpoint that speaks EVPath's CM over TCP.
+type CM struct {
+	config   Config
+	listener *net.TCPListener
+	port     uint16 // on which we listen
+	id       uint32
+	contact  cm.Contact
+	fixed    bool // contact holds for every peer
+	buffers  pool
+
+	ctx    context.Context // ends when Close is called
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // every goroutine of the endpoint and its links
+
+	mu      sync.Mutex
+	closed  bool
+	conns   int // connections that are open or being opened by a peer
+	links   index
+	flights map[target]*flight
+}
+
+var _ Endpoint = (*CM)(nil)
+
+// NewCM opens an endpoint: it listens when NewCM returns. ctx bounds the opening
+// only. Errors wrap ErrConfig or are those of listening.
+func NewCM(ctx context.Context, config Config) (*CM, error) {
+	config, err := config.resolve()
+	if err != nil {
+		return nil, err
+	}
+	addr, fixed, err := config.published()
+	if err != nil {
+		return nil, err
+	}
+	lc := net.ListenConfig{KeepAliveConfig: config.keepAlive()}
+	listener, err := lc.Listen(ctx, "tcp4", config.ListenAddr.String())
+	if err != nil {
+		return nil, fmt.Errorf("carrier: listen: %w", err)
+	}
+	c := &CM{config: config, id: newID(), fixed: fixed, links: newIndex(), flights: make(map[target]*flight)}
+	c.listener = listener.(*net.TCPListener)
+	c.port = addrPort(c.listener.Addr()).Port()
+	c.buffers.limit = config.BufferBytes
+	c.contact, err = cm.NewContact(netip.AddrPortFrom(addr, c.port), c.id)
+	if err != nil {
+		_ = listener.Close()
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	c.contact = c.contact.WithMark()
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.wg.Go(c.acceptLoop)
+	return c, nil
+}
+
+// newID draws the ID of an endpoint: 31 bits, and neither 0, which is no ID, nor
+// 5, which is that of every old peer (docs/wire/cm.md §3).
+func newID() uint32 {
+	for {
+		var b [4]byte
+		rand.Read(b[:]) //nolint:errcheck // it never fails
+		id := binary.LittleEndian.Uint32(b[:]) >> 1
+		if id != 0 && id != cm.ID210 {
+			return id
+		}
+	}
+}
+
+// Contact implements Endpoint. The caller may change the copy.
+func (c *CM) Contact() cm.Contact { return append(cm.Contact(nil), c.contact...) }
+
+// ContactFor implements Endpoint. An address that was chosen by configuration
+// stays as it is. A real peer that finds another address in the contact than it
+// sees on the connection dials back instead of answering (docs/wire/cm.md §2.3).
+func (c *CM) ContactFor(l Link) cm.Contact {
+	if !c.fixed {
+		if out, err := c.contact.WithAddr(l.Info().Local.Addr()); err == nil {
+			return out
+		}
+	}
+	return c.Contact()
+}
+
+// hello is the handshake of this endpoint.
+func (c *CM) hello(answer bool) cm.Handshake {
+	return cm.Handshake{Version: cm.HandshakeVersion, FormatServer: cm.SelfHosted, ID: c.id, Answer: answer}
+}
+
+// newReader returns the reader of a new connection.
+func (c *CM) newReader(conn net.Conn) *cm.Reader {
+	return cm.NewReader(conn, cm.ReaderConfig{
+		MaxRecord: c.config.MaxRecord,
+		MaxFormat: c.config.MaxFormatBytes,
+		Alloc:     c.buffers.get,
+		Free:      c.buffers.put,
+	})
+}
+
+// start makes a link out of a connection whose handshake is done, and enters it.
+// The caller holds mu and a count of wg, and has seen that the endpoint is open.
+func (c *CM) start(conn *net.TCPConn, reader *cm.Reader, p peer) *link {
+	l := newLink(c, conn, reader, p)
+	c.links.add(l)
+	c.wg.Go(l.run)
+	return l
+}
+
+// remove takes a link that is down off the books.
+func (c *CM) remove(l *link) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.links.remove(l)
+	c.conns--
+}
+
+// admit counts a connection, if the endpoint is open and there is room.
+func (c *CM) admit() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	if c.conns >= c.config.MaxLinks {
+		return fmt.Errorf("%w: %d connections", ErrLimit, c.conns)
+	}
+	c.conns++
+	return nil
+}
+
+// dismiss takes back what admit counted.
+func (c *CM) dismiss() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conns--
+}
+
+// Close implements Endpoint. It must not be called from a callback.
+func (c *CM) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	links := make([]*link, 0, len(c.links.all))
+	for l := range c.links.all {
+		links = append(links, l)
+	}
+	c.mu.Unlock()
+	c.cancel()
+	_ = c.listener.Close()
+	for _, l := range links {
+		_ = l.Close()
+	}
+	c.wg.Wait()
+	return nil
+}

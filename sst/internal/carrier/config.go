@@ -1,0 +1,97 @@
+package carrier
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// Config says how an endpoint behaves. Only Handler has no usable zero value.
+type Config struct {
+	// Handler gets all messages. Required.
+	Handler Handler
+	// Logger hears of refused peers and of long waits; nil discards.
+	Logger *slog.Logger
+
+	// ListenAddr restricts on which IPv4 address and port peers are accepted.
+	// Zero address: on all interfaces. Zero port: the system chooses.
+	ListenAddr netip.AddrPort
+	// Interface names the network interface whose IPv4 address is published.
+	// Peers are accepted on the others all the same.
+	Interface string
+	// AdvertiseAddr is the IPv4 address to publish, whatever this host calls
+	// itself; it wins over Interface.
+	AdvertiseAddr netip.Addr
+
+	HandshakeTimeout time.Duration // until an accepted peer must have introduced itself; 0 means 10 s
+	DialTimeout      time.Duration // for one attempt, handshake included; 0 means 10 s
+	CloseTimeout     time.Duration // for writing out and ending a link; 0 means 3 s
+
+	// A peer whose host has vanished is noticed, on an idle link, after
+	// KeepAliveIdle + KeepAliveCount*KeepAliveInterval: by default 35 s. While
+	// data are unacknowledged the kernel's own retransmission limit holds instead.
+	KeepAliveIdle     time.Duration // 0 means 15 s
+	KeepAliveInterval time.Duration // 0 means 5 s
+	KeepAliveCount    int           // 0 means 4
+
+	MaxRecord      int // longest record accepted, in bytes; 0 means 4 GiB
+	MaxFormats     int // formats that one peer may push; 0 means 256
+	MaxFormatBytes int // bytes of their bodies, together; 0 means 4 MiB
+	MaxLinks       int // connections at one time, handshakes included; 0 means 16384
+	MaxQueued      int // queued outgoing records above which a link is not read; 0 means 65536
+	BufferBytes    int // freed record memory that is kept for reuse; 0 means 64 MiB
+}
+
+// resolve returns a checked copy of c with defaults in place.
+func (c Config) resolve() (Config, error) {
+	if c.Handler == nil {
+		return c, fmt.Errorf("%w: no Handler", ErrConfig)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if !c.ListenAddr.Addr().IsValid() {
+		c.ListenAddr = netip.AddrPortFrom(netip.IPv4Unspecified(), c.ListenAddr.Port())
+	}
+	c.ListenAddr = netip.AddrPortFrom(c.ListenAddr.Addr().Unmap(), c.ListenAddr.Port())
+	if !c.ListenAddr.Addr().Is4() {
+		return c, fmt.Errorf("%w: listen address %v is not IPv4, and the protocol has no other", ErrConfig, c.ListenAddr)
+	}
+	c.AdvertiseAddr = c.AdvertiseAddr.Unmap()
+	if a := c.AdvertiseAddr; a.IsValid() && (!a.Is4() || a.IsUnspecified() || a.IsMulticast()) {
+		return c, fmt.Errorf("%w: cannot publish %v: not the IPv4 address of a host", ErrConfig, a)
+	}
+	c.HandshakeTimeout = orDefault(c.HandshakeTimeout, 10*time.Second)
+	c.DialTimeout = orDefault(c.DialTimeout, 10*time.Second)
+	c.CloseTimeout = orDefault(c.CloseTimeout, 3*time.Second)
+	c.KeepAliveIdle = orDefault(c.KeepAliveIdle, 15*time.Second)
+	c.KeepAliveInterval = orDefault(c.KeepAliveInterval, 5*time.Second)
+	c.KeepAliveCount = orDefault(c.KeepAliveCount, 4)
+	c.MaxRecord = orDefault(c.MaxRecord, 4<<30)
+	c.MaxFormats = orDefault(c.MaxFormats, 256)
+	c.MaxFormatBytes = orDefault(c.MaxFormatBytes, 4<<20)
+	c.MaxLinks = orDefault(c.MaxLinks, 16384)
+	c.MaxQueued = orDefault(c.MaxQueued, 65536)
+	c.BufferBytes = orDefault(c.BufferBytes, 64<<20)
+	return c, nil
+}
+
+// orDefault returns v, or d if v is not positive.
+func orDefault[T int | time.Duration](v, d T) T {
+	if v <= 0 {
+		return d
+	}
+	return v
+}
+
+// keepAlive returns the TCP keep-alive settings.
+func (c *Config) keepAlive() net.KeepAliveConfig {
+	return net.KeepAliveConfig{
+		Enable:   true,
+		Idle:     c.KeepAliveIdle,
+		Interval: c.KeepAliveInterval,
+		Count:    c.KeepAliveCount,
+	}
+}

@@ -1,0 +1,167 @@
+package carrier
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/weft-fabric/weft/internal/wire/cm"
+)
+
+// explainAfter is when a wait says what it waits for.
+const explainAfter = 3 * time.Second
+
+// flight is one attempt to connect, shared by all that want the same peer.
+type flight struct {
+	target  target
+	ctx     context.Context
+	cancel  context.CancelFunc
+	waiters int           // guarded by CM.mu
+	done    chan struct{} // closed when link or err is set
+	link    *link
+	err     error
+}
+
+// Dial implements Endpoint. An attempt ends when nobody waits for it any more, or
+// after Config.DialTimeout.
+func (c *CM) Dial(ctx context.Context, contact cm.Contact) (Link, error) {
+	t, err := targetOf(contact)
+	if err != nil {
+		return nil, fmt.Errorf("carrier: dial: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, &LinkError{Op: "dial", Remote: t.addr, Err: err}
+	}
+	l, f, err := c.board(t)
+	if l != nil || err != nil {
+		return asLink(l, err)
+	}
+	select {
+	case <-f.done:
+		return asLink(f.link, f.err)
+	case <-ctx.Done():
+		c.leave(f)
+		return nil, &LinkError{Op: "dial", Remote: t.addr, Err: context.Cause(ctx)}
+	}
+}
+
+// asLink keeps a nil *link from becoming a Link that is not nil.
+func asLink(l *link, err error) (Link, error) {
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// board finds an open link, or joins or starts an attempt.
+func (c *CM) board(t target) (*link, *flight, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, nil, &LinkError{Op: "dial", Remote: t.addr, Err: ErrClosed}
+	}
+	if l := c.links.find(t, t.id == c.id); l != nil {
+		return l, nil, nil
+	}
+	f := c.flights[t]
+	if f == nil {
+		f = &flight{target: t, done: make(chan struct{})}
+		f.ctx, f.cancel = context.WithTimeout(c.ctx, c.config.DialTimeout)
+		c.flights[t] = f
+		c.wg.Go(func() { c.fly(f) })
+	}
+	f.waiters++
+	return nil, f, nil
+}
+
+// leave ends one caller's interest in f; the last one stops it. A later caller
+// starts afresh.
+func (c *CM) leave(f *flight) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f.waiters--
+	if f.waiters == 0 {
+		f.cancel()
+		if c.flights[f.target] == f {
+			delete(c.flights, f.target)
+		}
+	}
+}
+
+// fly makes one attempt and tells those who wait.
+func (c *CM) fly(f *flight) {
+	defer f.cancel()
+	wait := time.AfterFunc(explainAfter, func() {
+		c.config.Logger.Warn("carrier: still connecting", "peer", f.target.addr, "limit", c.config.DialTimeout)
+	})
+	conn, reader, p, err := c.active(f)
+	wait.Stop()
+	c.land(f, conn, reader, p, err)
+}
+
+// land ends an attempt: in one step it is no longer one, and its link is there
+// for the next caller.
+func (c *CM) land(f *flight, conn *net.TCPConn, reader *cm.Reader, p peer, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer close(f.done)
+	if c.flights[f.target] == f {
+		delete(c.flights, f.target)
+	}
+	switch {
+	case c.closed:
+		err = ErrClosed
+	case err == nil && f.waiters == 0:
+		err = context.Canceled
+	}
+	if err != nil {
+		f.err = &LinkError{Op: "dial", Remote: f.target.addr, Err: err}
+		if conn != nil {
+			_ = conn.Close()
+		}
+		return
+	}
+	c.conns++
+	f.link = c.start(conn, reader, p)
+}
+
+// active connects and is the dialling side of the handshake. On error it may
+// return a connection, which is to be closed.
+func (c *CM) active(f *flight) (*net.TCPConn, *cm.Reader, peer, error) {
+	dialer := net.Dialer{KeepAliveConfig: c.config.keepAlive()}
+	raw, err := dialer.DialContext(f.ctx, "tcp4", f.target.addr.String())
+	if err != nil {
+		return nil, nil, peer{}, err
+	}
+	conn := raw.(*net.TCPConn)
+	reader := c.newReader(conn)
+	stop, err := bound(f.ctx, conn, c.config.DialTimeout)
+	if err != nil {
+		return conn, nil, peer{}, err
+	}
+	h, err := c.introduce(conn, reader)
+	if err := stop(err); err != nil {
+		if f.ctx.Err() != nil {
+			err = fmt.Errorf("no handshake: %w", context.Cause(f.ctx))
+		}
+		return conn, nil, peer{}, err
+	}
+	if h.ID != f.target.expected() {
+		return conn, nil, peer{}, fmt.Errorf("%w: it has CM ID %#x, the contact names %#x", ErrWrongPeer, h.ID, f.target.expected())
+	}
+	return conn, reader, peerOf(conn, h, f.target.addr.Port(), false, f.target.weft), nil
+}
+
+// introduce sends preamble and CMH in one write and waits for the peer's CMH.
+func (c *CM) introduce(conn net.Conn, reader *cm.Reader) (cm.Handshake, error) {
+	opening := cm.Preamble{Port: c.port}.Append(nil)
+	if _, err := conn.Write(c.hello(false).Append(opening)); err != nil {
+		return cm.Handshake{}, err
+	}
+	h, err := reader.Handshake()
+	if err == nil && !h.Answer {
+		_, err = conn.Write(c.hello(true).Append(nil))
+	}
+	return h, err
+}

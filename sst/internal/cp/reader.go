@@ -1,0 +1,475 @@
+package cp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+)
+
+// Errors of the reader machine.
+var (
+	ErrPlane       = errors.New("data plane not available here")
+	ErrMarshal     = errors.New("marshalling method not supported")
+	ErrPattern     = errors.New("communication pattern not supported")
+	ErrWriterLost  = errors.New("writer failed")
+	ErrAbandoned   = errors.New("open was abandoned")
+	ErrOutOfOrder  = errors.New("call out of order")
+	errUnexpected  = errors.New("unexpected message")
+	errBadResponse = errors.New("response makes no sense")
+)
+
+// Phase is where a reader stands with its writer.
+type Phase uint8
+
+// Phases of a reader, in order.
+const (
+	Idle        Phase = iota
+	Querying          // DPQuery sent
+	Registering       // ReaderRegister sent: from here on the writer depends on us
+	Streaming         // ReaderActivate sent
+	Ended             // WriterClose came, and every step was taken
+	Failed            // the writer is gone, or broke the protocol
+	Closed            // we left
+)
+
+// String names the phase.
+func (p Phase) String() string {
+	return [...]string{"idle", "querying", "registering", "streaming", "ended", "failed", "closed"}[p]
+}
+
+// ReaderConfig is what a reader machine needs to know.
+type ReaderConfig struct {
+	StreamID    int64               // the writer's stream, from the contact file
+	Planes      []string            // data planes we have, best first
+	SpecPreload bool                // ask for speculative preload
+	Latest      bool                // AlwaysProvideLatestTimestep: skip to the newest step
+	WeftVersion int32               // our version if the writer is Weft, else 0
+	Query       int32               // number of our DPQuery: replies carry nothing else
+	Register    int32               // number of our ReaderRegister
+	CP          sstmsg.CPReader     // our control contact
+	DP          sstmsg.EvpathReader // our data contact
+}
+
+// ReaderEvent is something that happened to a reader.
+type ReaderEvent interface{ readerEvent() }
+
+// Events of a reader.
+type (
+	// Start begins the opening; the link to the writer is up.
+	Start struct{}
+	// FromWriter is a message. Its memory is handed back by a Recycle or a
+	// Deliver action.
+	FromWriter struct {
+		Msg  sstmsg.Message
+		Free func()
+	}
+	// WriterLost says that the control link is gone.
+	WriterLost struct{ Err error }
+	// Cancel says that the caller of Open has gone.
+	Cancel struct{ Err error }
+	// Next asks for a step.
+	Next struct{}
+	// Release says that the application is done with the step.
+	Release struct{ Step int64 }
+	// Leave closes the reader.
+	Leave struct{}
+)
+
+func (Start) readerEvent()      {}
+func (FromWriter) readerEvent() {}
+func (WriterLost) readerEvent() {}
+func (Cancel) readerEvent()     {}
+func (Next) readerEvent()       {}
+func (Release) readerEvent()    {}
+func (Leave) readerEvent()      {}
+
+// ReaderAction is something the shell must do, in order.
+type ReaderAction interface{ readerAction() }
+
+// Actions of a reader.
+type (
+	// SendToWriter sends on the control link.
+	SendToWriter struct{ Msg sstmsg.Message }
+	// Opened ends Open with success.
+	Opened struct{ Response *sstmsg.WriterResponse }
+	// OpenFailed ends Open with an error.
+	OpenFailed struct{ Err error }
+	// Absorb takes formats and attributes of a step in, whether or not the step
+	// is delivered. The step's messages come in order.
+	Absorb struct{ Step *sstmsg.TimestepMetadata }
+	// Deliver hands a step to the application; Free after its release.
+	Deliver struct {
+		Step *sstmsg.TimestepMetadata
+		Free func()
+	}
+	// EndOfStream ends a Next: no more steps. Err is nil after WriterClose.
+	EndOfStream struct{ Err error }
+	// Recycle gives a message's memory back, after the actions before it.
+	Recycle struct{ Free func() }
+	// Forget drops data that was preloaded for the step.
+	Forget struct{ Step int64 }
+	// Wake says that a waiting Next may now succeed.
+	Wake struct{}
+	// DropLink closes the control link after what was sent.
+	DropLink struct{}
+)
+
+func (SendToWriter) readerAction() {}
+func (Opened) readerAction()       {}
+func (OpenFailed) readerAction()   {}
+func (Absorb) readerAction()       {}
+func (Deliver) readerAction()      {}
+func (EndOfStream) readerAction()  {}
+func (Recycle) readerAction()      {}
+func (Forget) readerAction()       {}
+func (Wake) readerAction()         {}
+func (DropLink) readerAction()     {}
+
+// queued is a step that has arrived and was not taken yet.
+type queued struct {
+	step *sstmsg.TimestepMetadata
+	free func()
+}
+
+func (q queued) discarded() bool { return q.step.Metadata == nil }
+
+// Reader is the machine of a reader rank.
+type Reader struct {
+	cfg       ReaderConfig
+	phase     Phase
+	abandoned bool   // the caller of Open has gone: finish the handshake, then leave
+	plane     string // what the writer chose
+	writerID  int64  // WSR_Stream of writer rank 0
+	ranks     int
+	queue     []queued
+	open      int64 // step the application holds, -1 for none
+	lastSeen  int64
+	closing   bool // WriterClose came
+	failure   error
+	skipped   int64 // steps dropped by the writer, or passed over
+}
+
+// NewReader returns a machine in phase Idle.
+func NewReader(cfg ReaderConfig) *Reader {
+	return &Reader{cfg: cfg, open: -1, lastSeen: -1}
+}
+
+// Phase returns where the reader stands.
+func (r *Reader) Phase() Phase { return r.phase }
+
+// Plane returns the data plane in use, "" before the writer answered.
+func (r *Reader) Plane() string { return r.plane }
+
+// Queued returns the steps that have arrived and wait to be taken.
+func (r *Reader) Queued() int {
+	n := 0
+	for _, q := range r.queue {
+		if !q.discarded() {
+			n++
+		}
+	}
+	return n
+}
+
+// Skipped returns how many steps the writer dropped or the reader passed over.
+func (r *Reader) Skipped() int64 { return r.skipped }
+
+// Opening reports whether the handshake is under way.
+func (r *Reader) Opening() bool { return r.phase <= Registering }
+
+// Pending reports whether the writer still depends on us: the link must not be
+// dropped.
+func (r *Reader) Pending() bool { return r.phase == Registering }
+
+// Handle takes one event and returns what to do.
+func (r *Reader) Handle(e ReaderEvent) []ReaderAction {
+	switch e := e.(type) {
+	case Start:
+		return r.start()
+	case FromWriter:
+		return r.receive(e)
+	case WriterLost:
+		return r.lost(e.Err)
+	case Cancel:
+		return r.cancel(e.Err)
+	case Next:
+		return r.next()
+	case Release:
+		return r.release(e.Step)
+	case Leave:
+		return r.leave()
+	}
+	return nil
+}
+
+func (r *Reader) start() []ReaderAction {
+	if r.phase != Idle {
+		return nil
+	}
+	r.phase = Querying
+	return []ReaderAction{SendToWriter{&sstmsg.DPQuery{
+		WriterID: r.cfg.StreamID, Condition: r.cfg.Query, Weft: r.cfg.WeftVersion,
+	}}}
+}
+
+func (r *Reader) receive(e FromWriter) []ReaderAction {
+	if m, ok := e.Msg.(*sstmsg.TimestepMetadata); ok && r.phase == Streaming && m.Step > r.lastSeen {
+		return r.step(m, e.Free)
+	}
+	return append(r.answer(e.Msg), Recycle{e.Free})
+}
+
+// answer handles a message that is not kept.
+func (r *Reader) answer(msg sstmsg.Message) []ReaderAction {
+	switch m := msg.(type) {
+	case *sstmsg.DPQueryResponse:
+		return r.planeChosen(m)
+	case *sstmsg.WriterResponse:
+		return r.accepted(m)
+	case *sstmsg.WriterClose:
+		return r.writerClosed()
+	case *sstmsg.PeerSetup, *sstmsg.CommPatternLocked:
+		return nil // nothing depends on them with one reader rank that never locks
+	case *sstmsg.TimestepMetadata:
+		if r.phase != Streaming {
+			return nil // a step that crossed our ReaderClose
+		}
+		return r.broken(fmt.Errorf("step %d after step %d: %w", m.Step, r.lastSeen, errUnexpected))
+	}
+	return r.broken(fmt.Errorf("%s in phase %v: %w", sstmsg.Name(msg), r.phase, errUnexpected))
+}
+
+// planeChosen decides everything that can be refused: after ReaderRegister it
+// is too late.
+func (r *Reader) planeChosen(m *sstmsg.DPQueryResponse) []ReaderAction {
+	if r.phase != Querying || m.Condition != r.cfg.Query {
+		return nil // a late answer to a query we gave up
+	}
+	for _, p := range r.cfg.Planes {
+		if p == m.DataPlane {
+			r.plane, r.phase = p, Registering
+			return []ReaderAction{SendToWriter{r.registration()}}
+		}
+	}
+	r.phase = Closed
+	return []ReaderAction{OpenFailed{&PlaneError{Writer: m.DataPlane, Ours: r.cfg.Planes}}, DropLink{}}
+}
+
+// PlaneError says that the writer serves a data plane that this reader lacks.
+type PlaneError struct {
+	Writer string   // what the writer chose
+	Ours   []string // what we have
+}
+
+// Error names both sides and the cure.
+func (e *PlaneError) Error() string {
+	return fmt.Sprintf("the writer serves the data plane %q, this reader has %q; set the engine parameter DataTransport to WAN in the writer", e.Writer, e.Ours)
+}
+
+// Unwrap makes the error an ErrPlane.
+func (e *PlaneError) Unwrap() error { return ErrPlane }
+
+func (r *Reader) registration() *sstmsg.ReaderRegister {
+	m := &sstmsg.ReaderRegister{
+		WriterID:  r.cfg.StreamID,
+		Condition: r.cfg.Register,
+		CP:        []sstmsg.CPReader{r.cfg.CP},
+		Evpath:    []sstmsg.EvpathReader{r.cfg.DP},
+	}
+	if r.cfg.SpecPreload {
+		m.SpecPreload = 1
+	}
+	return m
+}
+
+func (r *Reader) accepted(m *sstmsg.WriterResponse) []ReaderAction {
+	if r.phase != Registering || m.Condition != r.cfg.Register {
+		return nil
+	}
+	if len(m.CP) == 0 || m.CP[0].WriterID == 0 {
+		// Without the writer's ID we cannot even say goodbye.
+		return r.broken(fmt.Errorf("WriterResponse without a writer rank: %w", errBadResponse))
+	}
+	r.writerID, r.ranks = m.CP[0].WriterID, len(m.CP)
+	r.phase = Streaming
+	actions := []ReaderAction{SendToWriter{&sstmsg.ReaderActivate{WriterID: r.writerID}}}
+	if err := r.check(m); err != nil && !r.abandoned {
+		return append(append(actions, OpenFailed{err}), r.leave()...)
+	}
+	if r.abandoned {
+		return append(actions, r.leave()...)
+	}
+	return append(actions, Opened{m})
+}
+
+// check refuses what we cannot read. The handshake is finished all the same.
+func (r *Reader) check(m *sstmsg.WriterResponse) error {
+	switch {
+	case m.Params == nil:
+		return fmt.Errorf("WriterResponse without parameters: %w", errBadResponse)
+	case m.Params.MarshalMethod != sstmsg.MarshalBP5:
+		return fmt.Errorf("the writer marshals with method %d, only BP5 (%d) can be read; set MarshalMethod to BP5 in the writer: %w",
+			m.Params.MarshalMethod, sstmsg.MarshalBP5, ErrMarshal)
+	case len(m.Evpath) != len(m.CP):
+		return fmt.Errorf("WriterResponse has %d control and %d data contacts: %w", len(m.CP), len(m.Evpath), errBadResponse)
+	}
+	return nil
+}
+
+func (r *Reader) step(m *sstmsg.TimestepMetadata, free func()) []ReaderAction {
+	r.lastSeen = m.Step
+	r.queue = append(r.queue, queued{m, free})
+	if m.Metadata == nil {
+		r.skipped++
+		return nil
+	}
+	return []ReaderAction{Wake{}}
+}
+
+func (r *Reader) writerClosed() []ReaderAction {
+	if r.phase != Streaming {
+		return nil
+	}
+	r.closing = true
+	return []ReaderAction{Wake{}}
+}
+
+// next takes the next step off the queue, if there is one.
+func (r *Reader) next() []ReaderAction {
+	if r.open >= 0 {
+		return []ReaderAction{EndOfStream{fmt.Errorf("step %d is still open: %w", r.open, ErrOutOfOrder)}}
+	}
+	var actions []ReaderAction
+	for len(r.queue) > 0 {
+		q := r.queue[0]
+		r.queue[0] = queued{}
+		r.queue = r.queue[1:]
+		actions = append(actions, Absorb{q.step})
+		switch {
+		case q.discarded():
+			actions = append(actions, r.drop(q)...)
+		case r.cfg.Latest && r.Queued() > 0:
+			r.skipped++
+			actions = append(actions, SendToWriter{r.releaseOf(q.step.Step)})
+			actions = append(actions, r.drop(q)...)
+		default:
+			r.open = q.step.Step
+			return append(actions, Deliver{q.step, q.free})
+		}
+	}
+	switch {
+	case r.failure != nil:
+		return append(actions, EndOfStream{r.failure})
+	case r.phase == Closed:
+		return append(actions, EndOfStream{fmt.Errorf("reader was closed: %w", ErrOutOfOrder)})
+	case r.closing:
+		r.phase = Ended
+		return append(actions, EndOfStream{})
+	}
+	return actions
+}
+
+func (r *Reader) drop(q queued) []ReaderAction {
+	return []ReaderAction{Recycle{q.free}, Forget{q.step.Step}}
+}
+
+func (r *Reader) releaseOf(step int64) sstmsg.Message {
+	return &sstmsg.ReleaseTimestep{WriterID: r.writerID, Step: step}
+}
+
+func (r *Reader) release(step int64) []ReaderAction {
+	if r.open != step {
+		return nil
+	}
+	r.open = -1
+	actions := []ReaderAction{Forget{step}}
+	if r.phase == Streaming {
+		actions = append(actions, SendToWriter{r.releaseOf(step)})
+	}
+	return actions
+}
+
+// lost handles the end of the control link. After WriterClose it is the normal
+// end: steps that are here stay readable.
+func (r *Reader) lost(err error) []ReaderAction {
+	switch r.phase {
+	case Querying, Registering:
+		r.phase = Failed
+		if r.abandoned {
+			return nil
+		}
+		return []ReaderAction{OpenFailed{fmt.Errorf("while opening: %w: %w", ErrWriterLost, orEOF(err))}}
+	case Streaming:
+		if r.closing {
+			return []ReaderAction{Wake{}}
+		}
+		r.phase = Failed
+		r.failure = fmt.Errorf("after step %d: %w: %w", r.lastSeen, ErrWriterLost, orEOF(err))
+		return []ReaderAction{Wake{}}
+	}
+	return nil
+}
+
+var errGone = errors.New("connection closed")
+
+func orEOF(err error) error {
+	if err == nil {
+		return errGone
+	}
+	return err
+}
+
+// broken ends a stream whose writer does not keep to the protocol.
+func (r *Reader) broken(err error) []ReaderAction {
+	was := r.phase
+	if was == Idle || was >= Ended {
+		return nil
+	}
+	r.phase, r.failure = Failed, err
+	if was == Streaming {
+		return []ReaderAction{DropLink{}, Wake{}}
+	}
+	if r.abandoned {
+		return []ReaderAction{DropLink{}}
+	}
+	return []ReaderAction{OpenFailed{err}, DropLink{}}
+}
+
+// cancel gives up an opening. Once registered, the handshake goes on without
+// the caller.
+func (r *Reader) cancel(err error) []ReaderAction {
+	switch r.phase {
+	case Idle, Querying:
+		r.phase = Closed
+		return []ReaderAction{OpenFailed{err}, DropLink{}}
+	case Registering:
+		if r.abandoned {
+			return nil
+		}
+		r.abandoned = true
+		return []ReaderAction{OpenFailed{err}}
+	}
+	return nil
+}
+
+func (r *Reader) leave() []ReaderAction {
+	var actions []ReaderAction
+	switch r.phase {
+	case Closed, Idle:
+		r.phase = Closed
+		return nil
+	case Querying, Registering:
+		return r.cancel(ErrAbandoned)
+	case Streaming, Ended:
+		if r.open >= 0 {
+			actions = append(actions, r.release(r.open)...)
+		}
+		actions = append(actions, SendToWriter{&sstmsg.ReaderClose{WriterID: r.writerID}})
+	}
+	for _, q := range r.queue {
+		actions = append(actions, r.drop(q)...)
+	}
+	r.queue, r.phase = nil, Closed
+	return append(actions, DropLink{}, Wake{})
+}

@@ -1,0 +1,298 @@
+package sst
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weft-fabric/weft/internal/wire/cm"
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+	"github.com/weft-fabric/weft/sst/internal/carrier"
+	"github.com/weft-fabric/weft/sst/internal/cp"
+	"github.com/weft-fabric/weft/sst/internal/dp"
+	"github.com/weft-fabric/weft/step"
+)
+
+// pollInterval is how often a missing contact file is looked for: file systems
+// that clusters share offer no event. ADIOS2 polls as often.
+const pollInterval = 100 * time.Millisecond
+
+// Open attaches to a stream by name, with or without the suffix ".sst". It
+// waits for the contact file, for a live writer behind it, and for the writer's
+// answer, which a real writer gives inside its own Open or EndStep; all of that
+// within OpenTimeoutSecs.
+//
+// If ctx ends or the time is up after the reader has registered, Open returns
+// at once, but the handshake is finished in the background: an ADIOS2 writer
+// hangs or crashes otherwise. A program that wants to exit then should use a
+// [Session] of its own and close it, which waits.
+func Open(ctx context.Context, name string, cfg ReaderConfig) (*Reader, error) {
+	r := &Reader{name: name, cfg: cfg, opened: make(chan error, 1)}
+	if err := r.open(ctx); err != nil {
+		return nil, &Error{Op: "open", Stream: name, Peer: r.peer(), Err: err}
+	}
+	return r, nil
+}
+
+func (r *Reader) open(ctx context.Context) (err error) {
+	r.cfg.Params, err = r.cfg.Params.resolve(readerSide)
+	if err != nil {
+		return err
+	}
+	path, err := filepath.Abs(contactPath(r.name))
+	if err != nil {
+		return err
+	}
+	limit := r.cfg.Params.openTimeout()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w after %v (OpenTimeoutSecs)", ErrTimeout, limit))
+	defer cancel()
+	r.session, r.own, err = sessionFor(ctx, r.cfg.Session, r.cfg.Params)
+	if err != nil {
+		return err
+	}
+	f := &finder{path: path, session: r.session}
+	if err := f.find(ctx); err != nil {
+		r.dropOwnSession()
+		return err
+	}
+	return r.shakeHands(ctx, f)
+}
+
+// finder waits for a contact file with a live writer behind it.
+type finder struct {
+	path    string
+	session *Session
+
+	file contactFile
+	link carrier.Link
+
+	mu   sync.Mutex
+	last error // why the last look was not enough
+}
+
+// find returns once a connection to the writer is up. A file whose owner does
+// not answer counts as not there yet: a new writer may be about to replace it.
+func (f *finder) find(ctx context.Context) error {
+	start := time.Now()
+	defer explain(ctx, f.session.log, func() (string, []any) {
+		deadline, _ := ctx.Deadline()
+		return "waiting for the writer's contact file", []any{"path", f.path, "reason", f.reason(), "for another", time.Until(deadline).Round(time.Second)}
+	})()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		err := f.look(ctx)
+		if err == nil || f.final(err) {
+			return err
+		}
+		f.setReason(err)
+		select {
+		case <-ctx.Done():
+			return f.giveUp(ctx, start)
+		case <-tick.C:
+		}
+	}
+}
+
+// look tries once.
+func (f *finder) look(ctx context.Context) (err error) {
+	f.file, err = readContact(f.path)
+	if err != nil {
+		return err
+	}
+	f.link, err = f.session.dial(ctx, f.file.contact)
+	if err != nil {
+		addr, _ := f.file.contact.Addr()
+		return fmt.Errorf("%s: %w: nobody at %v: %w", f.path, ErrStale, addr, err)
+	}
+	return nil
+}
+
+// final reports whether waiting longer cannot help.
+func (f *finder) final(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrContact) || errors.Is(err, cm.ErrNoAddress) || errors.Is(err, ErrClosed)
+}
+
+func (f *finder) reason() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
+}
+
+func (f *finder) setReason(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = err
+}
+
+// giveUp makes the error of a search that has ended.
+func (f *finder) giveUp(ctx context.Context, start time.Time) error {
+	cause, last := context.Cause(ctx), f.reason()
+	switch {
+	case errors.Is(last, fs.ErrNotExist):
+		hint := ""
+		if _, err := os.Stat(filepath.Dir(f.path)); err != nil {
+			hint = "; its folder does not exist"
+		} else if near := similarStreams(f.path); near != nil {
+			hint = "; streams there: " + strings.Join(near, ", ")
+		}
+		return fmt.Errorf("%s: %w%s: %w", f.path, ErrNoStream, hint, cause)
+	case last != nil:
+		age := ""
+		if st, err := os.Stat(f.path); err == nil {
+			age = fmt.Sprintf(" (the file is %v old)", time.Since(st.ModTime()).Round(time.Second))
+		}
+		return fmt.Errorf("%w%s: %w", last, age, cause)
+	}
+	return fmt.Errorf("%s: after %v: %w", f.path, time.Since(start).Round(time.Millisecond), cause)
+}
+
+// shakeHands runs the opening on a link that is up.
+func (r *Reader) shakeHands(ctx context.Context, f *finder) error {
+	s := r.session
+	s.use(f.link)
+	r.prepare(f)
+	if err := s.beginOpening(r); err != nil {
+		s.unuse(f.link)
+		return err
+	}
+	r.event(cp.Start{})
+	if !linkUp(f.link) {
+		r.lost(nil) // before we were there to be told
+	}
+	err := r.await(ctx, f.path)
+	if err != nil {
+		r.giveBack(err)
+		if r.own && r.settled() {
+			r.session.Close()
+		}
+	}
+	return err
+}
+
+func linkUp(l carrier.Link) bool {
+	select {
+	case <-l.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// settled reports whether no handshake goes on in the background.
+func (r *Reader) settled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.opening
+}
+
+// prepare makes the machine, and the identities that the writer will know us by.
+func (r *Reader) prepare(f *finder) {
+	s := r.session
+	control := s.issue(1, route{reader: r})
+	data := s.issue(1, route{reader: r, data: true})
+	contact := s.cm.ContactFor(f.link).String()
+	cfg := cp.ReaderConfig{
+		StreamID: f.file.stream, Planes: []string{planeEvpath}, SpecPreload: r.cfg.Params.preloads(1), Latest: r.cfg.Params.AlwaysProvideLatestTimestep,
+		Query: s.issueCondition(r), Register: s.issueCondition(r),
+		CP: sstmsg.CPReader{Contact: contact, ReaderID: control[0]}, DP: sstmsg.EvpathReader{Contact: contact, ReaderID: data[0]},
+	}
+	if _, weft := f.file.contact.Mark(); weft {
+		cfg.WeftVersion = weftVersion
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.link, r.opening = f.link, true
+	r.ids = append(control, data...)
+	r.conditions = [2]int32{cfg.Query, cfg.Register}
+	r.machine = cp.NewReader(cfg)
+	r.plane = dp.NewEvpath(dp.EvpathConfig{ReaderID: data[0], Send: r.sendRequest})
+}
+
+// weftVersion is the version of Weft's additions to the protocol.
+const weftVersion = 1
+
+// await waits for the result of the opening.
+func (r *Reader) await(ctx context.Context, path string) error {
+	defer explain(ctx, r.session.log, func() (string, []any) {
+		deadline, _ := ctx.Deadline()
+		return "connected; waiting for the writer to let us in, which ADIOS2 does in its Open or its next EndStep",
+			[]any{"stream", path, "writer", r.peer(), "phase", r.phase(), "for another", time.Until(deadline).Round(time.Second)}
+	})()
+	select {
+	case err := <-r.opened:
+		return err
+	case <-ctx.Done():
+		r.event(cp.Cancel{Err: context.Cause(ctx)})
+		return <-r.opened // the cancellation, unless the writer was faster
+	}
+}
+
+func (r *Reader) phase() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.machine.Phase().String()
+}
+
+// accepted takes the writer's response in. The caller holds mu.
+func (r *Reader) accepted(m *sstmsg.WriterResponse) error {
+	r.response = m
+	r.far = make([]carrier.Link, len(m.CP))
+	ids := make([]int64, len(m.Evpath))
+	for i, w := range m.Evpath {
+		ids[i] = w.WriterID
+	}
+	r.plane.Attach(ids)
+	r.decoder = step.NewDecoder(step.DecoderConfig{ColumnMajor: m.Params.IsRowMajor == 0})
+	return nil
+}
+
+// sendRequest sends a read request to a writer rank.
+func (r *Reader) sendRequest(ctx context.Context, rank int, m *sstmsg.ReadRequest) error {
+	l, err := r.rankLink(ctx, rank)
+	if err != nil {
+		return err
+	}
+	return r.session.send(l, m, sstmsg.Options{}, nil)
+}
+
+// rankLink returns the link to a writer rank, and makes it at first use.
+func (r *Reader) rankLink(ctx context.Context, rank int) (carrier.Link, error) {
+	r.mu.Lock()
+	l := r.far[rank]
+	if rank == 0 {
+		l = r.link
+	}
+	contact := r.response.CP[rank].Contact
+	r.mu.Unlock()
+	if l != nil {
+		return l, nil
+	}
+	c, err := cm.ParseContact(contact)
+	if err != nil {
+		return nil, fmt.Errorf("contact of writer rank %d: %w", rank, err)
+	}
+	l, err = r.session.dial(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("writer rank %d: %w", rank, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.far[rank] != nil: // another Get was faster; it is the same link
+	case r.released:
+		return nil, ErrClosed
+	case l == r.link: // all ranks are in one process
+		return l, nil
+	default:
+		r.session.use(l)
+		r.far[rank] = l
+	}
+	return r.far[rank], nil
+}

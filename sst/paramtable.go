@@ -1,0 +1,216 @@
+package sst
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-fabric/weft/internal/suggest"
+)
+
+// side is a set of the two sides of a stream.
+type side uint8
+
+const (
+	writerSide side = 1 << iota
+	readerSide
+	bothSides = writerSide | readerSide
+)
+
+// String names the side.
+func (s side) String() string {
+	return [...]string{"neither side", "writer", "reader", "writer and reader"}[s&bothSides]
+}
+
+// paramDef describes one engine parameter.
+type paramDef struct {
+	name    string
+	sides   side
+	def     string // default, as text
+	help    string
+	refused string // why it is not accepted; empty if it is
+	get     func(*Params) string
+	set     func(*Params, string) error
+}
+
+// isSet reports whether the parameter differs from its default.
+func (d *paramDef) isSet(p *Params) bool { return d.get != nil && d.get(p) != "" }
+
+// intParam describes a number in [lo, hi].
+func intParam(name string, s side, def int, lo, hi int, field func(*Params) *int, help string) paramDef {
+	return paramDef{
+		name: name, sides: s, def: strconv.Itoa(def), help: help,
+		get: func(p *Params) string {
+			if v := *field(p); v != 0 {
+				return strconv.Itoa(v)
+			}
+			return ""
+		},
+		set: func(p *Params, text string) (err error) {
+			*field(p), err = parseInt(name, text, lo, hi)
+			return err
+		},
+	}
+}
+
+// wordParam describes one of several words; the first is the default.
+func wordParam(name string, s side, field func(*Params) *string, help string, words ...string) paramDef {
+	return paramDef{
+		name: name, sides: s, def: words[0], help: help,
+		get: func(p *Params) string { return *field(p) },
+		set: func(p *Params, text string) error {
+			i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, text) })
+			if i < 0 {
+				return fmt.Errorf("%w: %s=%q: must be %s", ErrParam, name, text, strings.Join(words, ", "))
+			}
+			*field(p) = words[i]
+			return nil
+		},
+	}
+}
+
+// textParam describes free text.
+func textParam(name string, s side, field func(*Params) *string, help string) paramDef {
+	return paramDef{
+		name: name, sides: s, help: help,
+		get: func(p *Params) string { return *field(p) },
+		set: func(p *Params, text string) error { *field(p) = text; return nil },
+	}
+}
+
+// fixedParam describes a parameter of ADIOS2 that has one accepted value here.
+func fixedParam(name string, s side, why string, accepted ...string) paramDef {
+	return paramDef{
+		name: name, sides: s, def: accepted[0], help: why,
+		set: func(p *Params, text string) error {
+			if slices.ContainsFunc(accepted, func(a string) bool { return strings.EqualFold(a, text) }) {
+				return nil
+			}
+			return fmt.Errorf("%w: %s=%q: %s", ErrParam, name, text, why)
+		},
+	}
+}
+
+const maxInt32 = 1<<31 - 1
+
+// paramTable lists every engine parameter of SST, ADIOS2's and ours.
+var paramTable = []paramDef{
+	{
+		name: "RendezvousReaderCount", sides: writerSide, def: "1", help: "readers that the writer waits for before Create returns",
+		get: func(p *Params) string {
+			if p.RendezvousReaderCount == nil {
+				return ""
+			}
+			return strconv.Itoa(*p.RendezvousReaderCount)
+		},
+		set: func(p *Params, text string) error {
+			n, err := parseInt("RendezvousReaderCount", text, 0, maxInt32)
+			if err == nil {
+				p.RendezvousReaderCount = &n
+			}
+			return err
+		},
+	},
+	intParam("QueueLimit", writerSide, 0, 0, maxInt32, func(p *Params) *int { return &p.QueueLimit }, "steps that may wait for readers, 0 for no limit"),
+	wordParam("QueueFullPolicy", writerSide, func(p *Params) *string { return &p.QueueFullPolicy }, "what a full queue does with a new step", "Block", "Discard"),
+	intParam("OpenTimeoutSecs", readerSide, 60, 1, maxInt32, func(p *Params) *int { return &p.OpenTimeoutSecs }, "seconds that Open may take"),
+	wordParam("SpeculativePreloadMode", bothSides, func(p *Params) *string { return &p.SpeculativePreloadMode }, "push whole steps to readers", "Auto", "On", "Off"),
+	intParam("SpecAutoNodeThreshold", readerSide, 1, 0, maxInt32, func(p *Params) *int { return &p.SpecAutoNodeThreshold }, "largest reader cohort that Auto preloads to"),
+	{
+		name: "AlwaysProvideLatestTimestep", sides: readerSide, def: "false", help: "skip to the newest step",
+		get: func(p *Params) string {
+			if p.AlwaysProvideLatestTimestep {
+				return "true"
+			}
+			return ""
+		},
+		set: func(p *Params, text string) (err error) {
+			p.AlwaysProvideLatestTimestep, err = parseBool("AlwaysProvideLatestTimestep", text)
+			return err
+		},
+	},
+	wordParam("DataTransport", bothSides, func(p *Params) *string { return &p.DataTransport }, "data plane to use and no other", "WAN", "evpath"),
+	textParam("NetworkInterface", bothSides, func(p *Params) *string { return &p.NetworkInterface }, "interface whose address is published"),
+	textParam("ControlInterface", bothSides, func(p *Params) *string { return &p.ControlInterface }, "as NetworkInterface, goes before it"),
+	intParam("StatsLevel", writerSide, 0, 0, 1, func(p *Params) *int { return &p.StatsLevel }, "1 records minimum and maximum of each block"),
+	wordParam("ADIOS2Release", writerSide, func(p *Params) *string { return &p.ADIOS2Release }, "field set for readers whose release the protocol does not show (Weft's own)", "Auto", "2.10", "2.12", "main"),
+	fixedParam("MarshalMethod", bothSides, "BP5 is the only marshalling that Weft has", "BP5"),
+	fixedParam("RegistrationMethod", bothSides, "only contact files are supported", "File"),
+	fixedParam("ReserveQueueLimit", writerSide, "steps are not kept for late readers", "0"),
+	fixedParam("FirstTimestepPrecious", writerSide, "the first step is not kept for late readers", "false", "no", "0", "off"),
+	fixedParam("StepDistributionMode", writerSide, "every reader gets every step", "AllToAll"),
+	fixedParam("CPCommPattern", writerSide, "the Peer pattern does not work in ADIOS2 with several readers", "Min"),
+	fixedParam("WANDataTransport", bothSides, "the only wide-area transport is sockets", "sockets"),
+	fixedParam("ControlTransport", bothSides, "the only control transport is sockets", "sockets", "tcp"),
+	fixedParam("ControlModule", bothSides, "it chooses a polling method inside ADIOS2 and means nothing here", "select", "epoll"),
+	fixedParam("CompressionMethod", writerSide, "SST never had another one", "None"),
+	fixedParam("IsRowMajor", bothSides, "use WriterConfig.ColumnMajor", "1", "true"),
+	fixedParam("ReaderShortCircuitReads", readerSide, "it is a switch of ADIOS2's tests", "0", "false"),
+	fixedParam("UseOneTimeAttributes", writerSide, "attributes are always sent in a way that every reader keeps", "0", "1", "true", "false"),
+	fixedParam("DataInterface", bothSides, "the data plane uses the control interface; set NetworkInterface", ""),
+	fixedParam("RemoteGroup", bothSides, "tunnel groups are not supported", ""),
+	fixedParam("MercuryProtocol", bothSides, "there is no Mercury plane", ""),
+	fixedParam("verbose", bothSides, "set a logger instead", "0", "1", "2", "3", "4", "5"),
+}
+
+// ParseParams makes Params from names and values as text. Names are exact, as
+// in ADIOS2. An unknown name is an error that suggests the nearest one.
+func ParseParams(m map[string]string) (Params, error) {
+	var p Params
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if err := p.Set(name, m[name]); err != nil {
+			return Params{}, err
+		}
+	}
+	return p, nil
+}
+
+// Set sets one parameter by name from text. The error wraps [ErrParam].
+func (p *Params) Set(name, value string) error {
+	names := make([]string, 0, len(paramTable))
+	for i := range paramTable {
+		d := &paramTable[i]
+		if d.name == name {
+			return d.set(p, strings.TrimSpace(value))
+		}
+		names = append(names, d.name)
+	}
+	if near := suggest.Nearest(name, names); near != "" {
+		return fmt.Errorf("%w: unknown parameter %q; did you mean %s?", ErrParam, name, near)
+	}
+	return fmt.Errorf("%w: unknown parameter %q; known are %s", ErrParam, name, strings.Join(names, ", "))
+}
+
+// ParamInfo describes one engine parameter, for tools and help texts.
+type ParamInfo struct {
+	Name, Sides, Default, Help string
+}
+
+// ParamList lists every engine parameter that is known.
+func ParamList() []ParamInfo {
+	list := make([]ParamInfo, 0, len(paramTable))
+	for _, d := range paramTable {
+		list = append(list, ParamInfo{d.name, d.sides.String(), d.def, d.help})
+	}
+	return list
+}
+
+func parseInt(name, text string, lo, hi int) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < lo || n > hi {
+		return 0, fmt.Errorf("%w: %s=%q: must be a number from %d to %d", ErrParam, name, text, lo, hi)
+	}
+	return n, nil
+}
+
+func parseBool(name, text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "true", "yes", "on", "1":
+		return true, nil
+	case "false", "no", "off", "0":
+		return false, nil
+	}
+	return false, fmt.Errorf("%w: %s=%q: must be true or false", ErrParam, name, text)
+}

@@ -1,0 +1,112 @@
+package step
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// overlap is the part of a block that lies in the selected box: lo and hi per
+// dimension, in the coordinates of the box.
+type overlap struct {
+	block  int
+	lo, hi []uint64
+}
+
+func (o overlap) elements() uint64 {
+	n := uint64(1)
+	for d := range o.lo {
+		n *= o.hi[d] - o.lo[d]
+	}
+	return n
+}
+
+// disjoint reports whether no two parts share an element. It may say false for
+// disjoint parts in an arrangement that no straight cuts separate; covered
+// then tells the truth at a higher price. It reorders parts.
+func disjoint(parts []overlap) bool {
+	if len(parts) < 2 {
+		return true
+	}
+	// The sum over all cuts is about n log n for grids and for what adaptive
+	// meshes make; the bound is for records made to be slow.
+	work := 64 * len(parts)
+	return cut(parts, 0, 0, &work)
+}
+
+// cut separates parts along dimension d into groups that share no coordinate,
+// and each group along the next dimension, until all groups are single parts.
+// tried counts the dimensions in vain.
+func cut(parts []overlap, d, tried int, work *int) bool {
+	dims := len(parts[0].lo)
+	if len(parts) == 1 {
+		return true
+	}
+	if *work -= len(parts); tried == dims || *work < 0 {
+		return false
+	}
+	byLow := func(a, b overlap) int {
+		if a.lo[d] < b.lo[d] {
+			return -1
+		} else if a.lo[d] > b.lo[d] {
+			return 1
+		}
+		return 0
+	}
+	if !slices.IsSortedFunc(parts, byLow) {
+		slices.SortFunc(parts, byLow)
+	}
+	next, first, end := (d+1)%dims, 0, parts[0].hi[d]
+	for i := 1; i <= len(parts); i++ {
+		if i < len(parts) && parts[i].lo[d] < end {
+			end = max(end, parts[i].hi[d])
+			continue
+		}
+		t := 0
+		if first == 0 && i == len(parts) {
+			t = tried + 1
+		}
+		if !cut(parts[first:i], next, t, work) {
+			return false
+		}
+		if i < len(parts) {
+			first, end = i, parts[i].hi[d]
+		}
+	}
+	return true
+}
+
+// covered returns the number of elements of a box of the given counts that lie
+// in at least one part.
+func covered(parts []overlap, count []uint64, elements int) uint64 {
+	set := make([]uint64, (elements+63)/64)
+	for _, p := range parts {
+		markRows(set, p, count, 0, 0)
+	}
+	n := uint64(0)
+	for _, w := range set {
+		n += uint64(bits.OnesCount64(w))
+	}
+	return n
+}
+
+// markRows sets the bits of part p from dimension d on; at is the linear index
+// of what lies before.
+func markRows(set []uint64, p overlap, count []uint64, d int, at uint64) {
+	at *= count[d]
+	if d == len(count)-1 {
+		markRun(set, at+p.lo[d], at+p.hi[d])
+		return
+	}
+	for i := p.lo[d]; i < p.hi[d]; i++ {
+		markRows(set, p, count, d+1, at+i)
+	}
+}
+
+// markRun sets the bits [lo, hi).
+func markRun(set []uint64, lo, hi uint64) {
+	for lo < hi {
+		n := min(hi-lo, 64-lo%64)
+		set[lo/64] |= (^uint64(0) >> (64 - n)) << (lo % 64)
+		lo += n
+	}
+}

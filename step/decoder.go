@@ -1,0 +1,243 @@
+package step
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/weft-fabric/weft/internal/wire/bp5"
+	"github.com/weft-fabric/weft/internal/wire/ffs"
+)
+
+// DecoderConfig says how to understand the records of a stream or file. The
+// zero value is right for a row-major writer.
+type DecoderConfig struct {
+	// ColumnMajor says that the writer's dimensions are in column-major order,
+	// as Fortran's are. They are reversed then; data is never rearranged.
+	ColumnMajor bool
+	// MaxAlloc bounds each slice, in bytes, that is made on behalf of what the
+	// records claim: results without a destination, and decompressed blocks. 0
+	// means DefaultMaxAlloc.
+	MaxAlloc uint64
+}
+
+// Decoder makes steps from BP5 records. It holds what lasts from step to step:
+// formats and attributes. It belongs to one goroutine at a time; the steps it
+// made do not depend on it.
+type Decoder struct {
+	cfg     DecoderConfig
+	formats map[ffs.ID]*format
+	attrs   attrSet
+	names   names
+
+	slots   []slot  // by name id; scratch of Step
+	touched []int32 // name ids of the variables of a step
+}
+
+// format is one format and what was made of it when it was first used.
+type format struct {
+	ffs       *ffs.Format
+	schema    *bp5.Schema
+	defs      []varDef // by variable of the schema
+	schemaErr error
+}
+
+// slot is what Step knows of one variable while it goes through the ranks.
+type slot struct {
+	n   int32 // ranks that put it
+	v   *Variable
+	def *varDef
+}
+
+// NewDecoder returns a decoder that knows no formats and no attributes.
+func NewDecoder(cfg DecoderConfig) *Decoder {
+	return &Decoder{cfg: cfg, formats: make(map[ffs.ID]*format), names: names{ids: make(map[string]int32)}}
+}
+
+// AddFormat adds a format: a block of meta-metadata. All formats that a record
+// needs must be known before it, those of struct elements too. A format that is
+// known already is ignored. body must not change afterwards.
+func (d *Decoder) AddFormat(id [12]byte, body []byte) error {
+	if d.formats[ffs.ID(id)] != nil {
+		return nil
+	}
+	f, _, err := ffs.Parse(body)
+	if err != nil {
+		return fmt.Errorf("step: format %v: %w", ffs.ID(id), err)
+	}
+	if f.ID() != ffs.ID(id) {
+		return fmt.Errorf("step: format %v: its description has the id %v: %w", ffs.ID(id), f.ID(), ErrMetadata)
+	}
+	d.formats[f.ID()] = &format{ffs: f}
+	return nil
+}
+
+// AddAttributes takes the attribute record of a step, before that step is made.
+// Attributes last, so the records of steps that are skipped must be given too,
+// in order. A record in the old style has all attributes, one in the generic
+// style those that are new or changed. rec must not change afterwards. On an
+// error the attributes stay as they were.
+func (d *Decoder) AddAttributes(rec []byte) error {
+	f, err := d.format(rec)
+	if err != nil {
+		return fmt.Errorf("step: attribute record: %w", err)
+	}
+	list, all, err := bp5.ParseAttributes(f.ffs, rec)
+	if err != nil {
+		return fmt.Errorf("step: %w", err)
+	}
+	attrs := make([]*Attribute, len(list))
+	for i := range list {
+		attrs[i] = &Attribute{list[i]}
+	}
+	if all {
+		d.attrs = attrSet{}
+	}
+	d.attrs = d.attrs.with(attrs)
+	return nil
+}
+
+// format returns the format that rec begins with.
+func (d *Decoder) format(rec []byte) (*format, error) {
+	id, ok := ffs.RecordID(rec)
+	if !ok {
+		return nil, fmt.Errorf("%d bytes are no record: %w", len(rec), ErrMetadata)
+	}
+	f := d.formats[id]
+	if f == nil {
+		return nil, fmt.Errorf("format %v was not announced: %w", id, ErrMetadata)
+	}
+	return f, nil
+}
+
+// Step makes a step of the metadata records of all ranks; an empty one means
+// that the rank has none. src gives access to the data and end is called once
+// when the step ends; both may be nil. The records must not change afterwards.
+//
+// An error means that a record is damaged or its format unknown. What is wrong
+// with single variables shows when they are used.
+func (d *Decoder) Step(number uint64, metadata [][]byte, src Source, end func() error) (*Step, error) {
+	if len(metadata) > math.MaxInt32 {
+		return nil, errors.New("step: more than 2^31 ranks")
+	}
+	s := &Step{number: number, cfg: d.cfg, metas: make([]*bp5.Metadata, len(metadata)), attrs: d.attrs, src: src, end: end}
+	formats := make([]*format, len(metadata))
+	for rank, rec := range metadata {
+		if len(rec) == 0 {
+			continue
+		}
+		s.metaBytes += len(rec)
+		f, err := d.metadataFormat(rec)
+		if err == nil {
+			s.metas[rank], err = f.schema.Metadata(rec)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("step %d: rank %d: %w", number, rank, err)
+		}
+		formats[rank] = f
+	}
+	d.collect(s, formats)
+	return s, nil
+}
+
+// metadataFormat returns the format of a metadata record with its schema.
+func (d *Decoder) metadataFormat(rec []byte) (*format, error) {
+	f, err := d.format(rec)
+	if err != nil {
+		return nil, err
+	}
+	if f.schema == nil && f.schemaErr == nil {
+		if f.schema, f.schemaErr = bp5.ParseSchema(f.ffs); f.schemaErr == nil {
+			f.defs = d.define(f.schema.Vars())
+		}
+	}
+	return f, f.schemaErr
+}
+
+// collect makes the variables of s: first it counts, so that the memory for all
+// of them comes in few pieces, then it fills in.
+func (d *Decoder) collect(s *Step, formats []*format) {
+	d.slots = append(d.slots, make([]slot, len(d.names.list)-len(d.slots))...)
+	total := 0
+	for rank, m := range s.metas {
+		if m == nil {
+			continue
+		}
+		defs := formats[rank].defs
+		for i := m.Next(0); i >= 0; i = m.Next(i + 1) {
+			sl := &d.slots[defs[i].id]
+			if sl.n == 0 {
+				sl.def = &defs[i]
+				d.touched = append(d.touched, defs[i].id)
+			}
+			sl.n++
+			total++
+		}
+	}
+	d.makeVariables(s, make([]varRec, total))
+	for rank, m := range s.metas {
+		if m == nil {
+			continue
+		}
+		defs := formats[rank].defs
+		for i := m.Next(0); i >= 0; i = m.Next(i + 1) {
+			d.slots[defs[i].id].v.addRank(varRec{rank: int32(rank), field: int32(i)}, &defs[i])
+		}
+	}
+	for _, id := range d.touched {
+		d.slots[id] = slot{}
+	}
+	d.touched = d.touched[:0]
+}
+
+// makeVariables makes the variables that were touched, in the order of their
+// names.
+func (d *Decoder) makeVariables(s *Step, recs []varRec) {
+	order := d.names.order()
+	slices.SortFunc(d.touched, func(a, b int32) int { return cmp.Compare(order[a], order[b]) })
+	slab := make([]Variable, len(d.touched))
+	s.variables = make([]*Variable, len(d.touched))
+	for i, id := range d.touched {
+		sl, v := &d.slots[id], &slab[i]
+		v.step, v.def = s, sl.def
+		v.recs, recs = recs[:0:sl.n], recs[sl.n:]
+		sl.v, s.variables[i] = v, v
+		if v.def.typ == Struct && v.def.structType.Load() == nil {
+			v.def.structType.Store(d.structType(v.def.structID))
+		}
+	}
+}
+
+// addRank adds the record of one rank, whose definition must be that of the
+// first.
+func (v *Variable) addRank(rec varRec, def *varDef) {
+	if n := len(v.recs); n > 0 && v.recs[n-1].rank == rec.rank {
+		v.err = fmt.Errorf("%w: rank %d has two variables of this name", ErrMetadata, rec.rank)
+		return
+	}
+	if def != v.def && !def.same(v.def) {
+		v.err = fmt.Errorf("%w: rank %d has a %v of %v, rank %d a %v of %v", ErrMetadata, rec.rank, def.kind, def.typ, v.recs[0].rank, v.def.kind, v.def.typ)
+		return
+	}
+	v.recs = append(v.recs, rec)
+}
+
+// structType returns the description of struct elements, nil if it is not
+// known or not understood.
+func (d *Decoder) structType(id ffs.ID) *StructType {
+	f := d.formats[id]
+	if f == nil {
+		return nil
+	}
+	def, err := bp5.ParseStruct(f.ffs)
+	if err != nil {
+		return nil
+	}
+	st := &StructType{Name: def.Name, Size: def.Size, Fields: make([]StructField, len(def.Fields))}
+	for i, m := range def.Fields {
+		st.Fields[i] = StructField{Name: m.Name, Type: Type(m.Type), Offset: m.Offset, Count: m.Count}
+	}
+	return st
+}

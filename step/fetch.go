@@ -1,0 +1,172 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Get is one read that was prepared with [Var.Into] or [Variable.IntoBytes],
+// for [Step.Fetch]. The destination belongs to it until Fetch returns.
+type Get struct {
+	r   *reading
+	err error
+}
+
+// Err returns what is wrong with the request, known before any transfer.
+func (g Get) Err() error { return g.err }
+
+// Fetch reads everything that gets ask for in one batch: what lies close
+// together is transferred together, whichever variable it belongs to. If any
+// request is wrong, nothing is transferred. After an error of the transfer the
+// contents of the destinations are undefined.
+//
+// It is safe for concurrent use.
+func (s *Step) Fetch(ctx context.Context, gets ...Get) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.ended.Load() {
+		return s.endedErr()
+	}
+	for _, g := range gets {
+		switch {
+		case g.err != nil:
+			return g.err
+		case g.r == nil:
+			return errors.New("step: Fetch of a zero Get")
+		case g.r.v.step != s:
+			return fmt.Errorf("step %d: Get of %q was made with step %d", s.number, g.r.v.def.name, g.r.v.step.number)
+		}
+	}
+	if err := s.transfer(ctx, gets); err != nil {
+		return err
+	}
+	for _, g := range gets {
+		if g.r.missingOut != nil {
+			*g.r.missingOut = g.r.missing
+		}
+	}
+	return nil
+}
+
+// transfer does the reading for checked requests.
+func (s *Step) transfer(ctx context.Context, gets []Get) error {
+	f := fetch{batch: batch{ctx: ctx, src: s.src}}
+	if f.src == nil {
+		f.src = noSource{}
+	}
+	if len(gets) > 1 {
+		f.share(gets)
+	}
+	for _, g := range gets {
+		if err := f.add(g.r); err != nil {
+			return err
+		}
+	}
+	return f.flush()
+}
+
+// noSource stands for the source of a step that was made without one.
+type noSource struct{}
+
+func (noSource) Read(context.Context, []Piece) error {
+	return errors.New("the step was made without a source of data")
+}
+
+// fetch plans readings into a batch.
+type fetch struct {
+	batch
+	shared map[blockKey]*unpacked // compressed blocks, if several readings may want one
+	plan   planner
+	levels [MaxDims]level
+	now    *reading // being planned
+}
+
+type blockKey struct {
+	lay   *layout
+	block int
+}
+
+// share counts how many readings need each compressed block.
+func (f *fetch) share(gets []Get) {
+	for _, g := range gets {
+		for _, p := range g.r.parts {
+			if !g.r.lay.blocks[p.block].op {
+				continue
+			}
+			if f.shared == nil {
+				f.shared = make(map[blockKey]*unpacked)
+			}
+			key := blockKey{g.r.lay, p.block}
+			if f.shared[key] == nil {
+				f.shared[key] = &unpacked{}
+			}
+			f.shared[key].uses++
+		}
+	}
+}
+
+// add plans one reading.
+func (f *fetch) add(r *reading) error {
+	if r.elements == 0 {
+		return nil
+	}
+	if r.v.def.kind.IsValue() {
+		return r.copyValues()
+	}
+	f.now, f.plan.emit = r, f.emit
+	for i := range r.parts {
+		if err := f.addPart(r, &r.parts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addPart plans the reads of one block's share of a reading.
+func (f *fetch) addPart(r *reading, p *overlap) error {
+	var inBlock, inDst, count [MaxDims]uint64
+	dims := len(r.count)
+	for d := range dims {
+		count[d] = p.hi[d] - p.lo[d]
+		inDst[d] = r.memStart[d] + p.lo[d]
+		inBlock[d] = r.start[d] + p.lo[d]
+		if r.block < 0 {
+			inBlock[d] -= r.lay.start(p.block)[d]
+		}
+	}
+	blk := &r.lay.blocks[p.block]
+	elem, shape := uint64(r.v.def.elemSize), r.lay.count(p.block)
+	w := newWalk(&f.levels, count[:dims], shape, r.memShape, elem)
+	dst := r.dst[linear(inDst[:dims], r.memShape, elem):]
+	skip := linear(inBlock[:dims], shape, elem)
+	if blk.op {
+		return f.addCompressed(r, p.block, w, skip, dst)
+	}
+	f.plan.rank, f.plan.w, f.plan.saved = int(blk.rank), w, nil
+	return f.plan.plan(0, blk.loc+skip, dst)
+}
+
+// emit takes a read from the planner.
+func (f *fetch) emit(rd read) error {
+	rd.what, rd.staged = f.now, f.now.staged
+	return f.batch.add(rd)
+}
+
+// addCompressed plans the read of a whole compressed block.
+func (f *fetch) addCompressed(r *reading, b int, w walk, skip uint64, dst []byte) error {
+	blk := &r.lay.blocks[b]
+	rd := read{rank: int(blk.rank), off: blk.loc, n: blk.size, staged: r.staged, what: r}
+	rd.op = &decode{block: f.shared[blockKey{r.lay, b}], index: b, raw: r.lay.rawSize(b, r.v.def.elemSize), skip: skip}
+	if rd.op.block == nil {
+		rd.op.block = &unpacked{uses: 1}
+	}
+	if len(w.levels) == 0 {
+		rd.dst = dst[:w.run]
+	} else {
+		rd.dst, rd.outer = dst, w.levels[0].count
+		rd.w = &walk{levels: slices.Clone(w.levels), run: w.run}
+	}
+	return f.batch.add(rd)
+}

@@ -1,0 +1,109 @@
+package step
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weft-fabric/weft/internal/shmem"
+)
+
+// View is the writer's memory of some elements, or the file's. It is read-only:
+// a write to it is a fault. It is valid until Release, also after the step has
+// ended.
+type View[T Element] struct {
+	data    []T
+	release func()
+}
+
+// Data returns the elements, row-major. They must not be used after Release.
+func (v View[T]) Data() []T { return v.data }
+
+// Release gives the memory back. Call it exactly once.
+func (v View[T]) Release() {
+	if v.release != nil {
+		v.release()
+	}
+}
+
+// View returns the elements that sel selects without copying them. That is
+// possible where the source has the writer's memory at hand, and where the
+// elements lie one after the other in one uncompressed block. Otherwise it
+// fails with [ErrNoView] and says why; Get works then.
+func (v Var[T]) View(ctx context.Context, sel Selector) (View[T], error) {
+	r, err := v.resolve(sel)
+	if err != nil {
+		return View[T]{}, err
+	}
+	s := v.step
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.ended.Load() {
+		return View[T]{}, s.endedErr()
+	}
+	var data []T
+	var release func()
+	if r.elements > 0 {
+		if data, release, err = viewOf[T](ctx, r); err != nil {
+			return View[T]{}, fmt.Errorf("step %d: variable %q: %w", s.number, v.def.name, err)
+		}
+	}
+	if r.missingOut != nil {
+		*r.missingOut = 0
+	}
+	return View[T]{data, release}, nil
+}
+
+func viewOf[T Element](ctx context.Context, r *reading) ([]T, func(), error) {
+	viewer, ok := r.v.step.src.(Viewer)
+	if !ok {
+		return nil, nil, fmt.Errorf("the data is not in memory of this machine: %w", ErrNoView)
+	}
+	rank, off, err := r.contiguous()
+	if err != nil {
+		return nil, nil, err
+	}
+	b, release, err := viewer.View(ctx, rank, off, uint64(r.bytes()))
+	if err != nil {
+		return nil, nil, err
+	}
+	data, ok := shmem.As[T](b)
+	if !ok || len(data) != r.elements {
+		release()
+		return nil, nil, fmt.Errorf("the memory at offset %d of rank %d is not aligned for %v: %w", off, rank, r.v.def.typ, ErrNoView)
+	}
+	return data, release, nil
+}
+
+// contiguous returns where the elements of r lie in one piece.
+func (r *reading) contiguous() (rank int, off uint64, err error) {
+	if r.v.def.kind.IsValue() {
+		return 0, 0, fmt.Errorf("single values are in the metadata, use Get: %w", ErrNoView)
+	}
+	if r.dstElements != r.elements {
+		return 0, 0, fmt.Errorf("a view is no larger array in memory: %w", ErrNoView)
+	}
+	if len(r.parts) == 0 {
+		return 0, 0, fmt.Errorf("no block holds the selected elements: %w", ErrNoView)
+	}
+	p := r.parts[len(r.parts)-1] // on top of the others, if they overlap
+	if p.elements() != uint64(r.elements) {
+		return 0, 0, fmt.Errorf("the selected elements are in %d blocks, or partly in none: %w", len(r.parts), ErrNoView)
+	}
+	blk := &r.lay.blocks[p.block]
+	if blk.op {
+		return 0, 0, fmt.Errorf("block %d is stored through an operator: %w", p.block, ErrNoView)
+	}
+	inBlock := make([]uint64, len(r.start))
+	for d := range inBlock {
+		inBlock[d] = r.start[d] + p.lo[d]
+		if r.block < 0 {
+			inBlock[d] -= r.lay.start(p.block)[d]
+		}
+	}
+	var levels [MaxDims]level
+	elem, shape := uint64(r.v.def.elemSize), r.lay.count(p.block)
+	if w := newWalk(&levels, r.count, shape, r.count, elem); len(w.levels) != 0 {
+		return 0, 0, fmt.Errorf("the selected elements are not contiguous in block %d of %s: %w", p.block, DimString(shape), ErrNoView)
+	}
+	return int(blk.rank), blk.loc + linear(inBlock, shape, elem), nil
+}
