@@ -56,13 +56,24 @@ func (r *Reader) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	f := &finder{path: path, session: r.session}
-	if err := f.find(ctx); err != nil {
-		r.dropOwnSession()
-		return err
+	for {
+		f := &finder{path: path, session: r.session}
+		err := f.find(ctx)
+		if err == nil {
+			err = r.shakeHands(ctx, f)
+		}
+		if err == nil || !errors.Is(err, errRetry) {
+			if err != nil && r.settled() {
+				r.dropOwnSession()
+			}
+			return err
+		}
 	}
-	return r.shakeHands(ctx, f)
 }
+
+// errRetry says that the connection was lost before the writer knew of us:
+// perhaps it was about to be closed when we found it. Looking again does no harm.
+var errRetry = errors.New("connection lost before the writer answered")
 
 // finder waits for a contact file with a live writer behind it.
 type finder struct {
@@ -169,9 +180,6 @@ func (r *Reader) shakeHands(ctx context.Context, f *finder) error {
 	err := r.await(ctx, f.path)
 	if err != nil {
 		r.giveBack(err)
-		if r.own && r.settled() {
-			r.session.Close()
-		}
 	}
 	return err
 }

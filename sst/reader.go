@@ -78,12 +78,15 @@ func (r *Reader) Steps(ctx context.Context) iter.Seq2[*step.Step, error] {
 func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 	r.taking.Lock()
 	defer r.taking.Unlock()
-	defer explain(ctx, r.session.log, func() (string, []any) {
+	why := func() (string, []any) {
 		return "waiting for the next step of the writer", []any{"stream", r.name, "writer", r.peer()}
-	})()
-	for {
+	}
+	for waiting := false; ; waiting = true {
 		t, err := r.take()
 		if err != nil {
+			if t.deliver != nil {
+				r.endStep(*t.deliver)
+			}
 			r.protocolError(err)
 			return nil, r.fail("begin step", err)
 		}
@@ -94,6 +97,9 @@ func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 			return nil, io.EOF
 		case t.end != nil:
 			return nil, r.fail("begin step", t.end.Err)
+		}
+		if !waiting {
+			defer explain(ctx, r.session.log, why)()
 		}
 		select {
 		case <-t.changed:
@@ -288,7 +294,7 @@ func (r *Reader) lost(err error) {
 	plane := r.plane
 	r.mu.Unlock()
 	if plane != nil {
-		plane.Fail(fmt.Errorf("%w: %w", ErrWriterFailed, orGone(err)))
+		plane.Fail(r.fail("read", fmt.Errorf("%w: %w", ErrWriterFailed, orGone(err))))
 	}
 	if wasOpening {
 		r.giveBack(err)

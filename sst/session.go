@@ -76,6 +76,7 @@ func (r route) retired() bool { return r.writer == nil && r.reader == nil }
 // linkUse counts the streams that need a link.
 type linkUse struct {
 	streams int
+	peer    bool // the peer reads streams of ours over it: closing it is up to the peer
 	weft    bool // the peer said that it is Weft
 }
 
@@ -267,7 +268,9 @@ func (s *Session) issueCondition(r *Reader) int32 {
 	}
 }
 
-// use adds a stream to a link; unuse closes the link with its last one.
+// use adds a stream to a link; unuse closes the link with its last one. A link
+// that the peer made, or reads over, is left to the peer: another of its streams
+// may be opening on it.
 func (s *Session) use(l carrier.Link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,12 +283,21 @@ func (s *Session) unuse(l carrier.Link) {
 	last := false
 	if u != nil {
 		u.streams--
-		last = u.streams == 0
+		last = u.streams == 0 && !u.peer
 	}
 	s.mu.Unlock()
-	if last {
+	if last && !l.Info().Inbound {
 		l.Close()
 	}
+}
+
+// peerReads notes that the peer of a link asked for a stream of ours.
+func (s *Session) peerReads(l carrier.Link, weft bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.linkUse(l)
+	u.peer = true
+	u.weft = u.weft || weft
 }
 
 // linkUse returns the entry of a link. The caller holds mu.

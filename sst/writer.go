@@ -209,10 +209,10 @@ func (w *Writer) wireParams() sstmsg.Params {
 // rendezvous waits until enough readers are there.
 func (w *Writer) rendezvous(ctx context.Context) error {
 	want := w.cfg.Params.rendezvous()
-	defer explain(ctx, w.session.log, func() (string, []any) {
+	why := func() (string, []any) {
 		return "waiting for readers; set RendezvousReaderCount to 0 to go on without", []any{"stream", w.path, "have", w.active(), "want", want}
-	})()
-	return w.waitFor(ctx, func() bool { return w.machine.Active() >= want })
+	}
+	return w.waitFor(ctx, why, func() bool { return w.machine.Active() >= want })
 }
 
 func (w *Writer) active() int {
@@ -221,10 +221,12 @@ func (w *Writer) active() int {
 	return w.machine.Active()
 }
 
-// waitFor waits until ok, asked with the lock held, is true.
-func (w *Writer) waitFor(ctx context.Context, ok func() bool) error {
+// waitFor waits until ok, asked with the lock held, is true. A wait that is
+// long says why.
+func (w *Writer) waitFor(ctx context.Context, why func() (string, []any), ok func() bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	explained := false
 	for {
 		switch {
 		case w.failure != nil:
@@ -233,6 +235,10 @@ func (w *Writer) waitFor(ctx context.Context, ok func() bool) error {
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		}
+		if !explained {
+			explained = true
+			defer explain(ctx, w.session.log, why)()
 		}
 		changed := w.changed.wait()
 		w.mu.Unlock()
@@ -259,10 +265,10 @@ func (w *Writer) Finish(ctx context.Context) error {
 	w.finished = true
 	w.handle(cp.Finish{})
 	w.mu.Unlock()
-	defer explain(ctx, w.session.log, func() (string, []any) {
+	why := func() (string, []any) {
 		return "waiting for readers to take the last steps", append([]any{"stream", w.path}, w.laggards()...)
-	})()
-	err := w.waitFor(ctx, w.machine.Drained)
+	}
+	err := w.waitFor(ctx, why, w.machine.Drained)
 	if err != nil {
 		return w.fail("finish", err)
 	}
@@ -303,12 +309,14 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// abort ends the stream at once.
+// abort ends the stream at once. Readers are told that it ends; what they still
+// ask for they do not get.
 func (w *Writer) abort(err error) {
 	w.mu.Lock()
 	if w.failure == nil {
 		w.failure = err
 	}
+	w.handle(cp.Finish{})
 	for k := range w.readers {
 		w.handle(cp.ReaderLost{Reader: k, Err: err})
 	}

@@ -17,10 +17,7 @@ var errRange = errors.New("read outside the data block")
 
 // query answers DPQuery at once.
 func (w *Writer) query(l carrier.Link, m *sstmsg.DPQuery) {
-	w.session.mu.Lock()
-	u := w.session.linkUse(l)
-	u.weft = u.weft || m.Weft != 0
-	w.session.mu.Unlock()
+	w.session.peerReads(l, m.Weft != 0)
 	w.session.send(l, &sstmsg.DPQueryResponse{Condition: m.Condition, DataPlane: planeEvpath}, sstmsg.Options{}, nil)
 }
 

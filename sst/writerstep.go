@@ -133,11 +133,10 @@ func (st *WriterStep) End(ctx context.Context) error {
 		return err
 	}
 	w := st.w
-	stop := explain(ctx, w.session.log, func() (string, []any) {
+	why := func() (string, []any) {
 		return "waiting for room in the queue; a reader is slow, or stuck", append([]any{"stream", w.path, "QueueLimit", w.cfg.Params.QueueLimit}, w.laggards()...)
-	})
-	err := w.waitFor(ctx, func() bool { return w.machine.Room() })
-	stop()
+	}
+	err := w.waitFor(ctx, why, w.machine.Room)
 	if err != nil {
 		st.Abort()
 		return w.fail("end step", err)

@@ -66,6 +66,7 @@ func (v *Variable) rawElements(ctx context.Context, sel Selector) ([]byte, error
 		return nil, err
 	}
 	r.dst = make([]byte, r.bytes())
+	r.settle()
 	return r.dst, v.step.Fetch(ctx, Get{r: r})
 }
 

@@ -58,8 +58,8 @@ type reading struct {
 	texts []string // where they go if they are strings
 }
 
-// resolve checks sel against the variable and finds the blocks it needs.
-// Nothing of the size of the selection is allocated.
+// resolve checks sel against the variable and finds the blocks it needs. The
+// work is that of going through the blocks, whatever size the selection claims.
 func (v *Variable) resolve(sel Selector) (*reading, error) {
 	r, err := v.resolveSelection(sel)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *reading) setMemory(m *Memory) (err error) {
 // bytes returns the size of the destination.
 func (r *reading) bytes() int { return r.dstElements * r.v.def.elemSize }
 
-// findParts finds what each block has of the box, and how much nobody has.
+// findParts finds what each block has of the box.
 func (r *reading) findParts() error {
 	if r.v.def.kind.IsValue() {
 		return r.findValues()
@@ -158,8 +158,14 @@ func (r *reading) findParts() error {
 		r.parts = []overlap{{block: r.block, lo: make([]uint64, len(hi)), hi: hi}}
 		return r.stored(r.block)
 	}
-	if err := r.intersect(); err != nil {
-		return err
+	return r.intersect()
+}
+
+// settle finds out how the parts cover the selection. The work may be that of
+// going through its elements, so it is done once there is memory for them.
+func (r *reading) settle() {
+	if r.v.def.kind.IsValue() || r.block >= 0 || r.elements == 0 {
+		return
 	}
 	if disjoint(r.parts) {
 		sum := uint64(0)
@@ -167,13 +173,11 @@ func (r *reading) findParts() error {
 			sum += p.elements()
 		}
 		r.missing = uint64(r.elements) - sum
-		return nil
+		return
 	}
 	sortParts(r.parts)
-	union := covered(r.parts, r.count, r.elements)
-	r.missing = uint64(r.elements) - union
+	r.missing = uint64(r.elements) - covered(r.parts, r.count, r.elements)
 	r.staged = true
-	return nil
 }
 
 // intersect collects the blocks that have a part of the box, in order.

@@ -177,6 +177,23 @@ func TestPoolLimit(t *testing.T) {
 	}
 }
 
+// Near the limit a segment is as small as it can be.
+func TestPoolTightLimit(t *testing.T) {
+	pool := NewHeapPool(2*minSegment + 100)
+	s := pool.NewStore()
+	for i, n := range []int{minSegment, 10, minSegment - 20} {
+		if _, _, err := s.Alloc(n, 1); err != nil {
+			t.Fatalf("block %d: %v", i, err)
+		}
+	}
+	if _, _, err := s.Alloc(100, 1); !errors.Is(err, ErrStoreFull) {
+		t.Errorf("over the limit: %v", err)
+	}
+	if s.Size() != 2*minSegment-10 {
+		t.Errorf("Size() = %d", s.Size())
+	}
+}
+
 // Equal steps use the same memory again, also when several are alive at a time.
 func TestPoolRecycles(t *testing.T) {
 	pool := NewHeapPool(0)
@@ -237,7 +254,7 @@ func TestPoolConcurrent(t *testing.T) {
 	for g := range errs {
 		wg.Go(func() {
 			s := pool.NewStore()
-			for i := range 100 {
+			for i := range 30 {
 				for k := range 5 {
 					_, b, err := s.Alloc(10_000*(k+g+1), 8)
 					if err != nil {

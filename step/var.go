@@ -66,11 +66,11 @@ func (v Var[T]) Value(ctx context.Context) (T, error) {
 	if err != nil {
 		return one[0], err
 	}
-	if r.elements != 1 || r.missing != 0 {
-		return one[0], fmt.Errorf("step %d: variable %q has %d elements, %d of them missing, not one: %w", v.step.number, v.def.name, r.elements, r.missing, ErrSelection)
+	if r.elements == 1 {
+		err = setDst(r, one[:])
 	}
-	if err := setDst(r, one[:]); err != nil {
-		return one[0], err
+	if r.elements != 1 || r.missing != 0 || err != nil {
+		return one[0], fmt.Errorf("step %d: variable %q has %d elements, %d of them missing, not one: %w", v.step.number, v.def.name, r.elements, r.missing, ErrSelection)
 	}
 	err = v.step.Fetch(ctx, Get{r: r})
 	return one[0], err
@@ -90,7 +90,7 @@ func (v Var[T]) Into(sel Selector, dst []T) Get {
 	return Get{r: r}
 }
 
-// setDst makes dst the destination of r.
+// setDst makes dst the destination of r, which may be read then.
 func setDst[T Element](r *reading, dst []T) error {
 	need := r.dstElements
 	if r.elements == 0 {
@@ -101,8 +101,9 @@ func setDst[T Element](r *reading, dst []T) error {
 	}
 	if s, ok := any(dst).([]string); ok {
 		r.texts = s
-		return nil
+	} else {
+		r.dst = shmem.Bytes(dst)
 	}
-	r.dst = shmem.Bytes(dst)
+	r.settle()
 	return nil
 }

@@ -193,10 +193,11 @@ func (v *Variable) IntoBytes(sel Selector, dst []byte) Get {
 	if v.def.typ == String {
 		return Get{err: fmt.Errorf("step %d: variable %q: strings cannot be read as bytes: %w", v.step.number, v.def.name, ErrType)}
 	}
-	if len(dst) < r.bytes() {
+	if r.elements > 0 && len(dst) < r.bytes() {
 		return Get{err: r.short(len(dst), r.bytes(), "bytes")}
 	}
 	r.dst = dst
+	r.settle()
 	return Get{r: r}
 }
 

@@ -15,7 +15,7 @@ import (
 //	{"step": 0,
 //	 "variables": {
 //	  "shape/rows": {"type": "double", "kind": "global array", "shape": [2, 3], "start": [0, 0], "count": [2, 3], "data": [...]},
-//	  "value/f64": {"type": "double", "kind": "global value", "data": [1.25]},
+//	  "value/f64": {"type": "double", "kind": "global value", "shape": [], "start": [], "count": [], "data": [1.25]},
 //	  "blocks/f64": {"type": "double", "kind": "local array", "blocks": [{"rank": 0, "count": [1], "data": [1.25]}]}},
 //	 "attributes": {"attr/f64": {"type": "double", "value": 42.25}, "attrs/one": {"type": "double", "value": [3.5]}}}
 //

@@ -222,6 +222,31 @@ func TestOldStyleLimits(t *testing.T) {
 	}
 }
 
+func TestAttributeRecordsTruncated(t *testing.T) {
+	generic, err := GenericAttributesFormat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := AppendGenericAttributes(nil, manyAttrs(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	oldRec, old, err := AppendOldAttributes(nil, manyAttrs(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range rec {
+		if _, _, err := ParseAttributes(generic, rec[:n:n]); err == nil {
+			t.Errorf("generic: %d of %d bytes are accepted", n, len(rec))
+		}
+	}
+	for n := range oldRec {
+		if _, _, err := ParseAttributes(old, oldRec[:n:n]); err == nil {
+			t.Errorf("old: %d of %d bytes are accepted", n, len(oldRec))
+		}
+	}
+}
+
 // The records of the encoder are good seeds for a parser, and must never make
 // one panic when damaged.
 func FuzzEncodedRecords(f *testing.F) {

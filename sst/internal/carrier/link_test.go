@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
+	"github.com/weft-fabric/weft/internal/wire/ffs"
 )
 
 func TestMessagesBothWays(t *testing.T) {
@@ -110,25 +111,20 @@ func TestOrderAndDone(t *testing.T) {
 func TestPushOnce(t *testing.T) {
 	a, _ := open(t, Config{})
 	f, g := testFormat(t, "F"), testFormat(t, "G")
-	for range 2 {
+	for id := range uint32(2) {
 		h := newHost(t)
-		wait := dialAsync(t.Context(), a, h.contact(77))
+		wait := dialAsync(t.Context(), a, h.contact(77+id))
 		p, pre, hs := h.accept()
 		if pre.Port != a.port || hs != hello(a.id, false) {
 			t.Errorf("opening: %+v, %+v", pre, hs)
 		}
-		p.send(hello(77, true).Append(nil))
+		p.send(hello(77+id, true).Append(nil))
 		d := next(t, "link", wait)
 		if d.err != nil {
 			t.Fatal(d.err)
 		}
-		for i, format := range []any{f, f, g, f, g} {
-			_ = i
-			if format == f {
-				_ = d.link.Send(record(f, i, 10))
-			} else {
-				_ = d.link.Send(record(g, i, 10))
-			}
+		for i, format := range []*ffs.Format{f, f, g, f, g} {
+			_ = d.link.Send(record(format, i, 10))
 		}
 		var got []string
 		for range 7 {

@@ -239,6 +239,9 @@ func newHost(t testing.TB) *host {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ln.Close() })
+	if err := ln.(*net.TCPListener).SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
 	return &host{t, ln}
 }
 
