@@ -1,14 +1,13 @@
 package bp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-fabric/weft/internal/wire/bp5"
 	"github.com/weft-fabric/weft/step"
@@ -55,7 +54,7 @@ func TestSourceReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range pieces {
-			if !cmp.Equal(p.Dst, logical[p.Rank][p.Offset:][:len(p.Dst)]) {
+			if !bytes.Equal(p.Dst, logical[p.Rank][p.Offset:][:len(p.Dst)]) {
 				t.Fatalf("seed %d: rank %d, %d bytes at %d differ", seed, p.Rank, len(p.Dst), p.Offset)
 			}
 		}

@@ -9,6 +9,9 @@
 #   --bind HOST[:INSIDE]   show a folder of the host inside, writable (INSIDE defaults to HOST)
 #   --chdir DIR            start CMD in DIR (a path inside the root; default /)
 #
+# SUITE is trixie or sid, or one of these with "-dev": a smaller root with a compiler and the headers
+# of ADIOS2, for the programs of bench.
+#
 # Roots live outside the tree, in ${WEFT_ROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft/roots}.
 # Everything but the root's path, and what CMD prints, goes to stderr. README.md beside this file
 # says what is inside and how the peers are called.
@@ -33,6 +36,19 @@ die() {
 recipe_packages() {
 	echo python3 python3-numpy python3-mpi4py openmpi-bin \
 		adios2-serial-bin adios2-scripts python3-adios2 python3-adios2-serial python3-adios2-mpi
+}
+
+# use_recipe SUITE: the -dev roots differ in what they hold, and that alone. Python is there for the
+# last check of recipe_install.
+use_recipe() {
+	case $1 in
+	*-dev)
+		recipe_packages() {
+			echo python3 python3-numpy python3-adios2 python3-adios2-serial \
+				g++ libadios2-serial-c++11-dev
+		}
+		;;
+	esac
 }
 
 # recipe_base TARGET SUITE MIRROR KEYRING: the bare system and the rules it lives by.
@@ -181,12 +197,12 @@ build() {
 		remove_tree "$dead"
 	done
 	need_debootstrap "$suite"
-	mirror=$(find_mirror "$suite")
+	mirror=$(find_mirror "${suite%-dev}")
 	say "making $dir from $mirror"
 	mkdir "$partial"
-	(recipe_base "$partial" "$suite" "$mirror" /usr/share/keyrings/debian-archive-keyring.gpg)
+	(recipe_base "$partial" "${suite%-dev}" "$mirror" /usr/share/keyrings/debian-archive-keyring.gpg)
 	# The mounts of recipe_install live in a namespace below, gone when it ends.
-	unshare --mount --propagation private bash "$self" __install "$partial"
+	unshare --mount --propagation private bash "$self" __install "$suite" "$partial"
 	printf '%s\n' "$hash" >"$partial/$stamp"
 	sync -f "$partial"
 	if [ -e "$dir" ]; then
@@ -286,9 +302,9 @@ enter() {
 
 suite_of() {
 	case ${1:-} in
-	trixie | sid) printf '%s\n' "$1" ;;
-	'') die "which suite? (trixie or sid)" ;;
-	*) die "unknown suite $1 (trixie or sid)" ;;
+	trixie | sid | trixie-dev | sid-dev) printf '%s\n' "$1" ;;
+	'') die "which suite? (trixie, sid, trixie-dev or sid-dev)" ;;
+	*) die "unknown suite $1 (trixie, sid, trixie-dev or sid-dev)" ;;
 	esac
 }
 
@@ -298,15 +314,23 @@ main() {
 	case $verb in
 	make | clean)
 		suite=$(suite_of "$@")
+		use_recipe "$suite"
 		"${verb}_root" "$suite"
 		;;
 	run)
 		suite=$(suite_of "$@")
+		use_recipe "$suite"
 		shift
 		run_root "$suite" "$@"
 		;;
-	__build) build "$@" ;;
-	__install) recipe_install "$@" ;;
+	__build)
+		use_recipe "$1"
+		build "$@"
+		;;
+	__install)
+		use_recipe "$1"
+		recipe_install "$2"
+		;;
 	__enter) enter "$@" ;;
 	*)
 		sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//p}' "$self" >&2

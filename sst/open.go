@@ -106,6 +106,8 @@ func (f *finder) find(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return f.giveUp(ctx, start)
+		case <-f.session.gone:
+			return fmt.Errorf("session: %w", ErrClosed)
 		case <-tick.C:
 		}
 	}

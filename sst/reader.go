@@ -205,7 +205,7 @@ func (r *Reader) Close() error {
 
 // abort leaves the stream without waiting.
 func (r *Reader) abort(err error) {
-	r.event(cp.Leave{})
+	r.event(cp.Leave{Err: err})
 	r.giveBack(err)
 }
 

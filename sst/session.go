@@ -49,6 +49,7 @@ type Session struct {
 	condition  int32
 	closed     bool
 	closing    sync.Once
+	gone       chan struct{} // closed when Close begins
 	closeErr   error
 	pending    sync.WaitGroup // handshakes finished in the background
 	tasks      sync.WaitGroup // started by background
@@ -85,7 +86,7 @@ func NewSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 	s := &Session{
 		cfg: cfg, log: cfg.Logger,
 		writers: map[int64]*Writer{}, routes: map[int64]route{}, conditions: map[int32]*Reader{},
-		links: map[carrier.Link]*linkUse{}, streams: map[stream]struct{}{},
+		links: map[carrier.Link]*linkUse{}, streams: map[stream]struct{}{}, gone: make(chan struct{}),
 	}
 	if s.log == nil {
 		s.log = slog.Default()
@@ -122,6 +123,7 @@ func (s *Session) Close() error {
 }
 
 func (s *Session) close() error {
+	close(s.gone)
 	s.mu.Lock()
 	s.closed = true
 	streams := make([]stream, 0, len(s.streams))

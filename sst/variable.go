@@ -59,6 +59,11 @@ func (d *Definition) of(st *WriterStep, op string) (*step.Encoder, *step.Definit
 	if err != nil {
 		return nil, nil, err
 	}
+	if d.ranks[0].Shape().Kind == step.GlobalValueKind {
+		// ADIOS2 readers take it from the first rank that ever put it, and see
+		// nothing in a step in which another one does.
+		return st.w.encoders[0], d.ranks[0], nil
+	}
 	return e, d.ranks[st.rank], nil
 }
 

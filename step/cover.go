@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -44,14 +45,7 @@ func cut(parts []overlap, d, tried int, work *int) bool {
 	if *work -= len(parts); tried == dims || *work < 0 {
 		return false
 	}
-	byLow := func(a, b overlap) int {
-		if a.lo[d] < b.lo[d] {
-			return -1
-		} else if a.lo[d] > b.lo[d] {
-			return 1
-		}
-		return 0
-	}
+	byLow := func(a, b overlap) int { return cmp.Compare(a.lo[d], b.lo[d]) }
 	if !slices.IsSortedFunc(parts, byLow) {
 		slices.SortFunc(parts, byLow)
 	}
@@ -75,12 +69,24 @@ func cut(parts []overlap, d, tried int, work *int) bool {
 	return true
 }
 
+// sortParts restores the order of the blocks, in which later ones win.
+func sortParts(parts []overlap) {
+	slices.SortFunc(parts, func(a, b overlap) int { return cmp.Compare(a.block, b.block) })
+}
+
 // covered returns the number of elements of a box of the given counts that lie
-// in at least one part.
+// in at least one part. It takes one bit an element, and work in proportion to
+// the elements of the parts, as copying them does.
 func covered(parts []overlap, count []uint64, elements int) uint64 {
 	set := make([]uint64, (elements+63)/64)
+	var levels [MaxDims]level
+	var size [MaxDims]uint64
 	for _, p := range parts {
-		markRows(set, p, count, 0, 0)
+		for d := range count {
+			size[d] = p.hi[d] - p.lo[d]
+		}
+		w := newWalk(&levels, size[:len(count)], count, count, 1)
+		w.mark(0, linear(p.lo, count, 1), set)
 	}
 	n := uint64(0)
 	for _, w := range set {
@@ -89,16 +95,14 @@ func covered(parts []overlap, count []uint64, elements int) uint64 {
 	return n
 }
 
-// markRows sets the bits of part p from dimension d on; at is the linear index
-// of what lies before.
-func markRows(set []uint64, p overlap, count []uint64, d int, at uint64) {
-	at *= count[d]
-	if d == len(count)-1 {
-		markRun(set, at+p.lo[d], at+p.hi[d])
+// mark sets the bits that the loops from level on go through.
+func (w walk) mark(from int, at uint64, set []uint64) {
+	if from == len(w.levels) {
+		markRun(set, at, at+w.run)
 		return
 	}
-	for i := p.lo[d]; i < p.hi[d]; i++ {
-		markRows(set, p, count, d+1, at+i)
+	for i := range w.levels[from].count {
+		w.mark(from+1, at+i*w.levels[from].src, set)
 	}
 }
 

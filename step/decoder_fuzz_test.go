@@ -53,47 +53,63 @@ func exercise(s *Step) {
 }
 
 // FuzzDecoderStep feeds formats and records of every kind. The input is a list
-// of parts, each with a length of two bytes in front: formats that are announced
-// under their own id, attribute records, and metadata records of ranks.
+// of parts, each with a length of two bytes in front: 'f' and a format; 'a' or
+// 'm', the number of one of the formats, and an attribute record or the metadata
+// record of a rank. The ids are set here: nobody guesses a hash.
 func FuzzDecoderStep(f *testing.F) {
 	for _, name := range bpfixture.Names() {
 		d := openDataset(f, name)
 		for _, fs := range d.steps {
-			var parts [][]byte
-			for _, e := range d.formats {
-				parts = append(parts, append([]byte{'f'}, append(e.ID[:], e.Description...)...))
-			}
-			for _, rec := range fs.attrs {
-				parts = append(parts, append([]byte{'a'}, rec...))
-			}
-			for _, rec := range fs.meta {
-				parts = append(parts, append([]byte{'m'}, rec...))
-			}
-			if in := join(parts); len(in) < 1<<16 {
+			if in := join(fuzzParts(d, fs)); len(in) < 1<<15 {
 				f.Add(in, d.header.ColumnMajor)
 			}
 		}
 	}
 	f.Fuzz(func(t *testing.T, in []byte, columnMajor bool) {
 		dec := NewDecoder(DecoderConfig{ColumnMajor: columnMajor, MaxAlloc: 1 << 20})
+		var ids []ffs.ID
 		var metas [][]byte
 		for len(in) >= 2 {
 			n := min(int(binary.LittleEndian.Uint16(in)), len(in)-2)
-			part := in[2 : 2+n]
+			part := slices.Clone(in[2 : 2+n])
 			in = in[2+n:]
-			switch {
-			case len(part) > 13 && part[0] == 'f':
-				_ = dec.AddFormat([12]byte(part[1:13]), part[13:])
-			case len(part) > 1 && part[0] == 'a':
-				_ = dec.AddAttributes(part[1:])
-			case len(part) > 0 && part[0] == 'm':
-				metas = append(metas, part[1:])
+			if len(part) > 1 && part[0] == 'f' {
+				ids = append(ids, ffs.IDOf(part[1:]))
+				_ = dec.AddFormat(ids[len(ids)-1], part[1:])
+			}
+			if len(part) < 2+ffs.IDLen || len(ids) == 0 || part[0] == 'f' {
+				continue
+			}
+			copy(part[2:], ids[int(part[1])%len(ids)][:])
+			if part[0] == 'a' {
+				_ = dec.AddAttributes(part[2:])
+			} else {
+				metas = append(metas, part[2:])
 			}
 		}
 		if s, err := dec.Step(0, metas, boundedSource{1 << 16}, nil); err == nil {
 			exercise(s)
 		}
 	})
+}
+
+// fuzzParts turns a step of a dataset into an input.
+func fuzzParts(d *dataset, fs fileStep) [][]byte {
+	var parts [][]byte
+	number := map[ffs.ID]byte{}
+	for _, e := range d.formats {
+		number[e.ID] = byte(len(parts))
+		parts = append(parts, append([]byte{'f'}, e.Description...))
+	}
+	for _, rec := range fs.attrs {
+		if len(rec) > 0 {
+			parts = append(parts, append([]byte{'a', number[formatID(rec)]}, rec...))
+		}
+	}
+	for _, rec := range fs.meta {
+		parts = append(parts, append([]byte{'m', number[formatID(rec)]}, rec...))
+	}
+	return parts
 }
 
 func join(parts [][]byte) []byte {

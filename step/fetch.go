@@ -24,11 +24,10 @@ func (g Get) Err() error { return g.err }
 //
 // It is safe for concurrent use.
 func (s *Step) Fetch(ctx context.Context, gets ...Get) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.ended.Load() {
-		return s.endedErr()
+	if err := s.enter(); err != nil {
+		return err
 	}
+	defer s.leave()
 	for _, g := range gets {
 		switch {
 		case g.err != nil:

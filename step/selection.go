@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // Selector says which elements to read: a [Box] of the array, a whole block by
@@ -114,15 +115,14 @@ func (r *reading) frame(block *int) ([]uint64, error) {
 
 func (r *reading) setBox(b Box, within []uint64) (err error) {
 	if b.IsAll() {
-		b = Box{Start: make([]uint64, len(within)), Count: within}
-	}
-	if b.Count == nil {
-		b.Count = []uint64{}
+		b.Count = within
 	}
 	if err := b.Within(within); err != nil {
 		return err
 	}
-	r.start, r.count = b.origin(), b.Count
+	// Copies: the caller may change the box before Fetch.
+	r.start, r.count = make([]uint64, len(within)), slices.Clone(b.Count)
+	copy(r.start, b.Start)
 	r.elements, err = Elements(r.count)
 	return err
 }
@@ -133,7 +133,8 @@ func (r *reading) setMemory(m *Memory) (err error) {
 		if err := (Box{Start: m.Start, Count: r.count}).Within(m.Shape); err != nil {
 			return fmt.Errorf("memory of the destination: %w", err)
 		}
-		r.memShape, r.memStart = m.Shape, Box{Start: m.Start, Count: m.Shape}.origin()
+		r.memShape = slices.Clone(m.Shape)
+		copy(r.memStart, m.Start)
 		if r.dstElements, err = Elements(m.Shape); err != nil {
 			return err
 		}
@@ -227,7 +228,7 @@ func (r *reading) stored(b int) error {
 		return fmt.Errorf("block %d of rank %d: %w", b, blk.rank, ErrNotStored)
 	}
 	if blk.op {
-		return r.v.step.cfg.allowed(r.lay.rawSize(b, r.v.def.elemSize), "to decompress a block")
+		return r.v.step.cfg.allowed(max(blk.size, r.lay.rawSize(b, r.v.def.elemSize)), "to decompress a block")
 	}
 	return nil
 }

@@ -98,4 +98,19 @@ func (s *Step) End() error {
 	return s.endErr
 }
 
+// enter begins a transfer, which leave ends. It fails once the step is ending:
+// at once then, End may have to wait for others.
+func (s *Step) enter() error {
+	if !s.ended.Load() {
+		s.mu.RLock()
+		if !s.ended.Load() {
+			return nil
+		}
+		s.mu.RUnlock()
+	}
+	return s.endedErr()
+}
+
+func (s *Step) leave() { s.mu.RUnlock() }
+
 func (s *Step) endedErr() error { return fmt.Errorf("step %d: %w", s.number, ErrStepEnded) }

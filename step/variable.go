@@ -231,11 +231,10 @@ func (v *Variable) ReadBlockRaw(ctx context.Context, i int) ([]byte, error) {
 
 // readRaw reads one stored block.
 func (s *Step) readRaw(ctx context.Context, r *reading, blk blockInfo, dst []byte) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.ended.Load() {
-		return s.endedErr()
+	if err := s.enter(); err != nil {
+		return err
 	}
+	defer s.leave()
 	f := fetch{batch: batch{ctx: ctx, src: s.src}}
 	if f.src == nil {
 		f.src = noSource{}

@@ -35,11 +35,10 @@ func (v Var[T]) View(ctx context.Context, sel Selector) (View[T], error) {
 		return View[T]{}, err
 	}
 	s := v.step
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.ended.Load() {
-		return View[T]{}, s.endedErr()
+	if err := s.enter(); err != nil {
+		return View[T]{}, err
 	}
+	defer s.leave()
 	var data []T
 	var release func()
 	if r.elements > 0 {

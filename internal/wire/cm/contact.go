@@ -205,8 +205,11 @@ func (c Contact) CMID() (uint32, bool) {
 	return uint32(v), ok
 }
 
-// int32 returns the value of a 4-byte integer attribute.
+// int32 returns the value of a 4-byte integer attribute, 0 if there is none.
 func (c Contact) int32(atom uint32) (int32, bool) {
 	a, ok := c.Lookup(atom)
-	return int32(a.Int), ok && a.Kind == KindInt32
+	if !ok || a.Kind != KindInt32 {
+		return 0, false
+	}
+	return int32(a.Int), true
 }

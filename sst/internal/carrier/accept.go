@@ -58,11 +58,11 @@ func (c *CM) greet(conn *net.TCPConn) {
 		err = c.enter(conn, reader, p)
 	}
 	if err != nil {
-		c.dismiss()
-		_ = conn.Close()
 		if !errors.Is(err, ErrClosed) {
 			c.config.Logger.Warn("carrier: peer refused", "err", &LinkError{Op: "handshake", Remote: remote, Err: err})
 		}
+		c.dismiss()
+		_ = conn.Close()
 	}
 }
 
@@ -120,12 +120,14 @@ func peerOf(conn net.Conn, h cm.Handshake, port uint16, inbound, weft bool) peer
 	return p
 }
 
-// bound limits what is done with conn from here on by a time and by ctx. stop
-// lifts both again, so that a link has no timer; it returns its argument or, if
-// that is nil, the reason why the bound was hit, ErrClosed if it was ctx.
+// bound limits what is done with conn from here on by a time, unless it is 0, and
+// by ctx. stop lifts both again, so that a link has no timer; it returns ErrClosed
+// if ctx has ended, else its argument.
 func bound(ctx context.Context, conn net.Conn, limit time.Duration) (stop func(error) error, err error) {
-	if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
-		return nil, err
+	if limit > 0 {
+		if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
+			return nil, err
+		}
 	}
 	long := time.Unix(1, 0) // any time in the past
 	release := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(long) })

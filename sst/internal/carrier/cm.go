@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
 )
@@ -21,6 +22,7 @@ type CM struct {
 	contact  cm.Contact
 	fixed    bool // contact holds for every peer
 	buffers  pool
+	explain  time.Duration // explainAfter, but in a test
 
 	ctx    context.Context // ends when Close is called
 	cancel context.CancelFunc
@@ -51,7 +53,7 @@ func NewCM(ctx context.Context, config Config) (*CM, error) {
 	if err != nil {
 		return nil, fmt.Errorf("carrier: listen: %w", err)
 	}
-	c := &CM{config: config, id: newID(), fixed: fixed, links: newIndex(), flights: make(map[target]*flight)}
+	c := &CM{config: config, id: newID(), fixed: fixed, links: newIndex(), flights: make(map[target]*flight), explain: explainAfter}
 	c.listener = listener.(*net.TCPListener)
 	c.port = addrPort(c.listener.Addr()).Port()
 	c.buffers.limit = config.BufferBytes

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-fabric/weft/internal/wire/cm"
 )
 
-// explainAfter is when a wait says what it waits for.
+// explainAfter is when an attempt says what it waits for.
 const explainAfter = 3 * time.Second
 
 // flight is one attempt to connect, shared by all that want the same peer.
@@ -92,7 +92,7 @@ func (c *CM) leave(f *flight) {
 // fly makes one attempt and tells those who wait.
 func (c *CM) fly(f *flight) {
 	defer f.cancel()
-	wait := time.AfterFunc(explainAfter, func() {
+	wait := time.AfterFunc(c.explain, func() {
 		c.config.Logger.Warn("carrier: still connecting", "peer", f.target.addr, "limit", c.config.DialTimeout)
 	})
 	conn, reader, p, err := c.active(f)
@@ -136,7 +136,7 @@ func (c *CM) active(f *flight) (*net.TCPConn, *cm.Reader, peer, error) {
 	}
 	conn := raw.(*net.TCPConn)
 	reader := c.newReader(conn)
-	stop, err := bound(f.ctx, conn, c.config.DialTimeout)
+	stop, err := bound(f.ctx, conn, 0) // the context has the time limit
 	if err != nil {
 		return conn, nil, peer{}, err
 	}

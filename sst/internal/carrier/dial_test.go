@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/netip"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -93,8 +95,8 @@ func TestDialReuses210ByAddress(t *testing.T) {
 	_ = q.conn.Close()
 	next(t, "end", r.lost)
 	next(t, "end", r.lost)
-	if n := len(c.links.old) + len(c.links.byID) + len(c.links.all) + c.conns; n != 0 {
-		t.Errorf("%d entries are left in the index", n)
+	if b := booksOf(c); b != (books{}) {
+		t.Errorf("left behind: %+v", b)
 	}
 }
 
@@ -131,8 +133,8 @@ func TestDialSingleFlight(t *testing.T) {
 			t.Errorf("%+v, first %+v", d, first)
 		}
 	}
-	if len(c.links.all) != 1 || len(c.flights) != 0 {
-		t.Errorf("%d links, %d attempts", len(c.links.all), len(c.flights))
+	if b := booksOf(c); b.links != 1 || b.flights != 0 {
+		t.Errorf("%+v", b)
 	}
 	_ = p.conn.Close()
 }
@@ -240,8 +242,8 @@ func TestDialFailures(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, l, err)
 		}
 	}
-	if len(c.links.all) != 0 || len(c.flights) != 0 || c.conns != 0 {
-		t.Errorf("%d links, %d attempts, %d connections are left", len(c.links.all), len(c.flights), c.conns)
+	if b := booksOf(c); b != (books{}) {
+		t.Errorf("left behind: %+v", b)
 	}
 }
 
@@ -342,5 +344,48 @@ func TestManyLinks(t *testing.T) {
 		if e := <-rh.lost; e.err != nil {
 			t.Error(e.err)
 		}
+	}
+}
+
+func TestLongDialExplainsItself(t *testing.T) {
+	var log lines
+	c, _ := open(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	c.explain = time.Nanosecond
+	h := newHost(t)
+	wait := dialAsync(t.Context(), c, h.contact(77))
+	p, _, _ := h.accept()
+	for deadline := time.Now().Add(patience); log.String() == "" && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
+	if s := log.String(); !strings.Contains(s, h.addr().String()) || !strings.Contains(s, "limit=10s") {
+		t.Errorf("the log says: %s", s)
+	}
+	p.send(hello(77, true).Append(nil))
+	if d := next(t, "link", wait); d.err != nil {
+		t.Error(d.err)
+	}
+	_ = p.conn.Close()
+}
+
+// TestAcceptSurvivesErrors: an error of accept is not the end of accepting.
+func TestAcceptSurvivesErrors(t *testing.T) {
+	var log lines
+	c, r := open(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err := c.listener.SetDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); strings.Count(log.String(), "cannot accept") < 2 && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
+	if err := c.listener.SetDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	works(t, c, r)
+	// And closing does not wait for the next try.
+	if err := c.listener.SetDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -290,3 +290,12 @@ func dialAsync(ctx context.Context, c *CM, to cm.Contact) <-chan dialled {
 	}()
 	return ch
 }
+
+// books are the sizes of an endpoint's tables.
+type books struct{ links, byID, old, flights, conns int }
+
+func booksOf(c *CM) books {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return books{len(c.links.all), len(c.links.byID), len(c.links.old), len(c.flights), c.conns}
+}

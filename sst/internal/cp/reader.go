@@ -13,7 +13,6 @@ var (
 	ErrMarshal     = errors.New("marshalling method not supported")
 	ErrPattern     = errors.New("communication pattern not supported")
 	ErrWriterLost  = errors.New("writer failed")
-	ErrAbandoned   = errors.New("open was abandoned")
 	ErrOutOfOrder  = errors.New("call out of order")
 	errUnexpected  = errors.New("unexpected message")
 	errBadResponse = errors.New("response makes no sense")
@@ -72,8 +71,8 @@ type (
 	Next struct{}
 	// Release says that the application is done with the step.
 	Release struct{ Step int64 }
-	// Leave closes the reader.
-	Leave struct{}
+	// Leave closes the reader. Err is what an opening under way ends with.
+	Leave struct{ Err error }
 )
 
 func (Start) readerEvent()      {}
@@ -198,7 +197,7 @@ func (r *Reader) Handle(e ReaderEvent) []ReaderAction {
 	case Release:
 		return r.release(e.Step)
 	case Leave:
-		return r.leave()
+		return r.leave(e.Err)
 	}
 	return nil
 }
@@ -295,10 +294,10 @@ func (r *Reader) accepted(m *sstmsg.WriterResponse) []ReaderAction {
 	r.phase = Streaming
 	actions := []ReaderAction{SendToWriter{&sstmsg.ReaderActivate{WriterID: r.writerID}}}
 	if err := r.check(m); err != nil && !r.abandoned {
-		return append(append(actions, OpenFailed{err}), r.leave()...)
+		return append(append(actions, OpenFailed{err}), r.leave(err)...)
 	}
 	if r.abandoned {
-		return append(actions, r.leave()...)
+		return append(actions, r.leave(nil)...)
 	}
 	return append(actions, Opened{m})
 }
@@ -453,14 +452,14 @@ func (r *Reader) cancel(err error) []ReaderAction {
 	return nil
 }
 
-func (r *Reader) leave() []ReaderAction {
+func (r *Reader) leave(err error) []ReaderAction {
 	var actions []ReaderAction
 	switch r.phase {
 	case Closed, Idle:
 		r.phase = Closed
 		return nil
 	case Querying, Registering:
-		return r.cancel(ErrAbandoned)
+		return r.cancel(err)
 	case Streaming, Ended:
 		if r.open >= 0 {
 			actions = append(actions, r.release(r.open)...)

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-fabric/weft/step"
+)
+
+type dumpOptions struct {
+	vars         []string
+	start, count string
+	steps        int
+	follow       bool
+	timeout      time.Duration
+	json         bool
+}
+
+func newDump(env Env) *cobra.Command {
+	var opt dumpOptions
+	cmd := &cobra.Command{
+		Use:   "dump [-v VAR]... [--start a,b --count c,d] [--steps N] [--follow] [--timeout D] [--json] NAME",
+		Short: "Print the data of a BP5 file or of a running stream, step by step",
+		Long: `Print the data of all steps, or of the first N that come. From a file, dump reads
+what is there, or with --follow what comes until the writer closes it. From a
+stream, it reads the steps from the next one on; the writer goes on when dump
+leaves. Attaching to a stream counts for the writer's RendezvousReaderCount, and
+a slow dump holds up a writer with a queue limit.
+
+-v takes a name, or a pattern as in the shell. --start and --count select a part
+of each array that has as many dimensions; a negative start counts from the end,
+a count of -1 means the rest.`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, list []string) error {
+			return runDump(cmd.Context(), env, list[0], opt)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVarP(&opt.vars, "var", "v", nil, "variable to print, name or pattern; may be given several times")
+	f.StringVar(&opt.start, "start", "", "first index in each dimension")
+	f.StringVar(&opt.count, "count", "", "number of elements in each dimension")
+	f.IntVar(&opt.steps, "steps", 0, "leave after this many steps")
+	f.BoolVar(&opt.follow, "follow", false, "wait for more steps of a file that is being written")
+	f.DurationVar(&opt.timeout, "timeout", 0, "give up when nothing comes for this long")
+	f.BoolVar(&opt.json, "json", false, "print one JSON object a step")
+	return cmd
+}
+
+// dumper prints steps.
+type dumper struct {
+	env   Env
+	opt   dumpOptions
+	cut   slice
+	out   *bufio.Writer
+	found map[string]bool // patterns that matched
+	bad   bool            // stderr was told of something
+	attrs map[string]string
+}
+
+func runDump(ctx context.Context, env Env, name string, opt dumpOptions) (err error) {
+	d := &dumper{env: env, opt: opt, out: bufio.NewWriterSize(env.Stdout, 1<<16), found: map[string]bool{}, attrs: map[string]string{}}
+	if err := d.check(); err != nil {
+		return err
+	}
+	src, err := openSource(ctx, env, name, sourceOptions{follow: opt.follow, timeout: opt.timeout})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	if err := d.run(ctx, src); err != nil {
+		return err
+	}
+	for _, p := range opt.vars {
+		if !d.found[p] {
+			d.complain(fmt.Errorf("no variable %q in any step", p))
+		}
+	}
+	if d.bad {
+		return errReported
+	}
+	return nil
+}
+
+func (d *dumper) check() (err error) {
+	if d.cut, err = parseSlice(d.opt.start, d.opt.count); err != nil {
+		return err
+	}
+	for _, p := range d.opt.vars {
+		if _, err := path.Match(p, ""); err != nil {
+			return usagef("-v %s: %w", p, err)
+		}
+	}
+	if d.opt.steps < 0 || d.opt.timeout < 0 {
+		return usagef("--steps and --timeout are not negative")
+	}
+	return nil
+}
+
+func (d *dumper) run(ctx context.Context, src source) error {
+	for n := 0; d.opt.steps == 0 || n < d.opt.steps; n++ {
+		st, err := src.Next(ctx)
+		if err == io.EOF {
+			return nil
+		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		err = d.step(ctx, st)
+		if err := errors.Join(err, st.End()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step prints one step. Only errors of the output and the end of ctx stop it.
+func (d *dumper) step(ctx context.Context, st *step.Step) error {
+	var vars []*step.Variable
+	for _, v := range st.Variables() {
+		if d.wanted(v.Name()) {
+			vars = append(vars, v)
+		}
+	}
+	var err error
+	if d.opt.json {
+		err = d.stepJSON(ctx, st, vars)
+	} else {
+		err = d.stepText(ctx, st, vars)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.Join(err, d.out.Flush())
+}
+
+func (d *dumper) wanted(name string) bool {
+	if len(d.opt.vars) == 0 {
+		return true
+	}
+	any := false
+	for _, p := range d.opt.vars {
+		ok, err := path.Match(p, name)
+		if p == name || err == nil && ok {
+			d.found[p], any = true, true
+		}
+	}
+	return any
+}
+
+// complain names something bad on stderr; the rest goes on.
+func (d *dumper) complain(err error) {
+	d.bad = true
+	fmt.Fprintf(d.env.Stderr, "weft: %s\n", message(err))
+}
+
+// errOutput marks errors of stdout, which end the dump.
+type errOutput struct{ error }
+
+func (e errOutput) Unwrap() error { return e.error }
+
+// isOutput reports whether err came from stdout.
+func isOutput(err error) bool {
+	_, ok := errors.AsType[errOutput](err)
+	return ok
+}

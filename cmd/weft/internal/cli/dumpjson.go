@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/weft-fabric/weft/step"
+)
+
+// stepJSON prints one step as one line; docs/cli.md describes it.
+func (d *dumper) stepJSON(ctx context.Context, st *step.Step, vars []*step.Variable) error {
+	fmt.Fprintf(d.out, `{"step":%d,"variables":{`, st.Number()) // errors stay in the bufio.Writer
+	for i, v := range vars {
+		if i > 0 {
+			d.out.WriteByte(',')
+		}
+		d.out.Write(append(appendJSONString(nil, v.Name()), ':'))
+		if err := d.varJSON(ctx, v); err != nil {
+			if isOutput(err) || ctx.Err() != nil {
+				return err
+			}
+			d.complain(err)
+			d.out.Write(appendJSONString([]byte(`,"error":`), message(err)))
+		}
+		d.out.WriteByte('}')
+	}
+	b := appendAttributes([]byte("},"), st.Attributes())
+	_, err := d.out.Write(append(b, "}\n"...))
+	return err
+}
+
+// varJSON prints the object of a variable without its closing brace.
+func (d *dumper) varJSON(ctx context.Context, v *step.Variable) error {
+	fmt.Fprintf(d.out, `{"type":%q,"kind":%q`, v.Type(), v.Kind())
+	if err := v.Err(); err != nil {
+		return err
+	}
+	if v.Kind() == step.LocalArrayKind {
+		return d.blocksJSON(ctx, v)
+	}
+	sel, err := d.cut.selectionOf(v)
+	d.dims("shape", v.Shape())
+	if err != nil {
+		return err
+	}
+	d.dims("start", sel.box.Start)
+	d.dims("count", sel.box.Count)
+	return d.dataJSON(ctx, v, sel)
+}
+
+func (d *dumper) blocksJSON(ctx context.Context, v *step.Variable) (err error) {
+	d.out.WriteString(`,"blocks":[`)
+	for i, blk := range v.Blocks() {
+		if i > 0 {
+			d.out.WriteByte(',')
+		}
+		fmt.Fprintf(d.out, `{"rank":%d`, blk.Rank)
+		sel, cutErr := d.cut.selectionOfBlock(v, blk)
+		if err = cutErr; err == nil {
+			if !d.cut.all() {
+				d.dims("start", sel.box.Start)
+			}
+			d.dims("count", sel.box.Count)
+			err = d.dataJSON(ctx, v, sel)
+		}
+		d.out.WriteByte('}')
+		if err != nil {
+			break
+		}
+	}
+	d.out.WriteByte(']')
+	return err
+}
+
+func (d *dumper) dims(key string, dims []uint64) {
+	b := append(append([]byte(`,"`), key...), `":[`...)
+	for i, n := range dims {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendUint(b, n, 10)
+	}
+	d.out.Write(append(b, ']'))
+}
+
+// dataJSON prints the elements. The array is closed whatever happens, so that
+// the line stays JSON.
+func (d *dumper) dataJSON(ctx context.Context, v *step.Variable, sel selection) error {
+	d.out.WriteString(`,"data":[`)
+	first := true
+	r := reader{style: jsonStyle, element: func(text []byte) error {
+		if !first {
+			if err := d.out.WriteByte(','); err != nil {
+				return errOutput{err}
+			}
+		}
+		first = false
+		if _, err := d.out.Write(text); err != nil {
+			return errOutput{err}
+		}
+		return nil
+	}}
+	missing, err := r.read(ctx, v, sel)
+	d.out.WriteByte(']')
+	if err == nil && missing > 0 {
+		fmt.Fprintf(d.out, `,"missing":%d`, missing)
+	}
+	return err
+}
+
+// appendAttributes appends `"attributes":{...}`.
+func appendAttributes(b []byte, attrs []*step.Attribute) []byte {
+	b = append(b, `"attributes":{`...)
+	for i, a := range attrs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendJSONString(b, a.Name()), ':')
+		b = fmt.Appendf(b, `{"type":%q,"value":`, a.Type())
+		if a.IsArray() {
+			b = append(b, '[')
+		}
+		b = appendAny(b, a.Value(), jsonStyle, ",")
+		if a.IsArray() {
+			b = append(b, ']')
+		}
+		b = append(b, '}')
+	}
+	return append(b, '}')
+}

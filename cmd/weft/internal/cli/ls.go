@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-fabric/weft/bp"
+)
+
+type lsOptions struct {
+	long, attrs, verbose, json bool
+	timeout                    time.Duration
+}
+
+func newLs(env Env) *cobra.Command {
+	var opt lsOptions
+	cmd := &cobra.Command{
+		Use:   "ls [-l] [-a] [-v] [--json] NAME",
+		Short: "List the variables of a BP5 file or of the next step of a stream",
+		Long: `List variables as bpls does: type, name, number of steps, and shape. A dimension
+that changes from step to step shows as "__".
+
+On a stream, ls attaches, shows the next step and leaves; the writer goes on.
+Attaching does something to a real writer: a reader counts for
+RendezvousReaderCount, so a writer that waits for one starts; and while it is
+attached it holds steps, and takes its turn where steps are dealt round-robin.
+
+Minimum and maximum (-l) are those that the writer recorded. ADIOS2 records none
+in streams; there, the data of the step is read instead.`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, list []string) error {
+			return runLs(cmd.Context(), env, list[0], opt)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&opt.long, "long", "l", false, "show values, minimum and maximum")
+	f.BoolVarP(&opt.attrs, "attrs", "a", false, "list attributes too")
+	f.BoolVarP(&opt.verbose, "verbose", "v", false, "show what the file or stream is")
+	f.BoolVar(&opt.json, "json", false, "print one JSON object")
+	f.DurationVar(&opt.timeout, "timeout", 0, "wait this long for the stream and its next step")
+	return cmd
+}
+
+func runLs(ctx context.Context, env Env, name string, opt lsOptions) (err error) {
+	src, err := openSource(ctx, env, name, sourceOptions{timeout: opt.timeout})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	list, scanErr := collect(ctx, src, opt)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	out := bufio.NewWriter(env.Stdout)
+	if opt.json {
+		list.writeJSON(out, name, opt)
+	} else {
+		list.writeText(out, opt, src)
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if f, ok := src.(*fileSource); ok && scanErr == nil && f.Active() {
+		fmt.Fprintf(env.Stderr, "weft: %s: unfinished: %d whole steps; its writer is at work, or ended without close\n", name, f.NumSteps())
+	}
+	return scanErr
+}
+
+// collect goes through the steps: all of a file, the next one of a stream. What
+// was seen before an error is listed too.
+func collect(ctx context.Context, src source, opt lsOptions) (*listing, error) {
+	list := newListing()
+	for {
+		st, err := src.Next(ctx)
+		switch {
+		case err == io.EOF && list.steps == 0 && src.Live():
+			return list, errors.New("the stream ended before another step came")
+		case err == io.EOF:
+			return list, nil
+		case err != nil:
+			return list, err
+		}
+		list.add(ctx, st, opt.long && src.Live())
+		if err := st.End(); err != nil || src.Live() {
+			return list, err
+		}
+	}
+}
+
+var _ = bp.ErrIncomplete // its steps are listed, see docs/cli.md

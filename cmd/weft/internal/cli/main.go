@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+
+	_ "github.com/weft-fabric/weft/operator/all" // compressed variables are read
+)
+
+// Env is what the commands use of the outside.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Width is the width of the terminal that Stdout is, 0 if it is none.
+	Width int
+	// Color says that colours may be used; never if Width is 0.
+	Color bool
+	// Self is how to start this program again: path, then argv[0].
+	Self [2]string
+}
+
+// Main runs the command of this process and returns its exit code.
+func Main() int {
+	ctx, stop := signals(os.Stderr)
+	defer stop()
+	return Run(ctx, processEnv(), os.Args[1:])
+}
+
+// processEnv is the environment of this process.
+func processEnv() Env {
+	env := Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Self: [2]string{"", os.Args[0]}}
+	if path, err := os.Executable(); err == nil {
+		env.Self[0] = path
+	}
+	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
+		if w, _, err := term.GetSize(fd); err == nil {
+			env.Width = w
+		}
+		env.Color = env.Width > 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	}
+	return env
+}
+
+// errInterrupted is the cause of a context that a signal ended.
+var errInterrupted = errors.New("interrupted")
+
+// signals returns a context that the first SIGINT or SIGTERM ends. The second
+// one ends the process: whatever is still being waited for is given up.
+func signals(stderr io.Writer) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			case <-ch:
+			}
+			if n > 0 {
+				fmt.Fprintln(stderr, "weft: left at once")
+				os.Exit(exitAtOnce)
+			}
+			cancel(errInterrupted)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(ch)
+		close(done)
+		cancel(nil)
+	}
+}
+
+// Run runs one command and returns its exit code.
+func Run(ctx context.Context, env Env, args []string) int {
+	root := newRoot(env)
+	root.SetArgs(args)
+	return exitCode(env.Stderr, root.ExecuteContext(ctx))
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/weft-fabric/weft/sst"
+	"github.com/weft-fabric/weft/step"
+)
+
+// streamSource is a live stream.
+type streamSource struct {
+	*sst.Reader
+	log     *slog.Logger
+	session *sst.Session
+	own     bool
+	timeout time.Duration
+}
+
+// openStream attaches to a stream.
+func openStream(ctx context.Context, log *slog.Logger, name string, opt sourceOptions) (source, error) {
+	s := &streamSource{log: log, session: opt.session, timeout: opt.timeout}
+	if s.session == nil {
+		session, err := sst.NewSession(ctx, sst.SessionConfig{Logger: log})
+		if err != nil {
+			return nil, err
+		}
+		s.session, s.own = session, true
+	}
+	var params sst.Params
+	if opt.timeout > 0 {
+		params.OpenTimeoutSecs = max(1, int((opt.timeout+time.Second-1)/time.Second))
+	}
+	r, err := sst.Open(ctx, name, sst.ReaderConfig{Session: s.session, Params: params})
+	if err != nil {
+		return nil, errors.Join(err, s.closeSession())
+	}
+	s.Reader = r
+	return s, nil
+}
+
+func (s *streamSource) Next(ctx context.Context) (*step.Step, error) {
+	if s.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.timeout, errNoStep)
+		defer cancel()
+	}
+	return s.BeginStep(ctx)
+}
+
+func (s *streamSource) Ranks() int { return max(1, s.Info().Ranks) }
+
+func (s *streamSource) Live() bool { return true }
+
+func (s *streamSource) Close() error {
+	return errors.Join(s.Reader.Close(), s.closeSession())
+}
+
+// closeSession ends the session if it is ours. That may take a while: a real
+// writer hangs when a reader leaves in the middle of opening, so an opening
+// that was given up is finished first.
+func (s *streamSource) closeSession() error {
+	if !s.own {
+		return nil
+	}
+	return closeSession(s.session, s.log)
+}
+
+// closeSession closes a session and tells when that takes time.
+func closeSession(session *sst.Session, log *slog.Logger) error {
+	t := time.AfterFunc(500*time.Millisecond, func() {
+		log.Warn("finishing the handshake with the writer, which would hang otherwise; Ctrl-C leaves at once")
+	})
+	defer t.Stop()
+	return session.Close()
+}
+
+func (s *streamSource) Describe() []string {
+	i := s.Info()
+	return []string{
+		"  of writers:    " + fmt.Sprint(i.Ranks),
+		"  writer:        " + i.Writer + " " + i.Release,
+		"  data plane:    " + i.Plane,
+		"  array order:   " + order(i.ColumnMajor),
+	}
+}

@@ -1,0 +1,19 @@
+package testutil
+
+import (
+	"os"
+	"testing"
+)
+
+// soakEnv, set to 1, asks for the full counts.
+const soakEnv = "WEFT_SOAK"
+
+// Count returns how many rounds a test called TestSoak... runs: few in an
+// ordinary run, full in `make soak`.
+func Count(t testing.TB, few, full int) int {
+	t.Helper()
+	if os.Getenv(soakEnv) == "1" {
+		return full
+	}
+	return few
+}
