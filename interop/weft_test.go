@@ -128,3 +128,17 @@ func TestWeftToWeft(t *testing.T) {
 		}
 	}
 }
+
+// TestADIOS2PeerPatternToWeft reads a writer that was set to the Peer pattern,
+// which works in ADIOS2 with one reader rank.
+func TestADIOS2PeerPatternToWeft(t *testing.T) {
+	for _, ranks := range []int{1, 2} {
+		t.Run(fmt.Sprintf("%d ranks", ranks), func(t *testing.T) {
+			dir := t.TempDir()
+			w := ADIOS2Writer(t, WriterOptions{Stream: Stream{Dir: dir, Ranks: ranks, Params: map[string]string{"CPCommPattern": "Peer"}}, Steps: 5})
+			got := readZoo(t.Context(), t, filepath.Join(dir, "zoo"), sst.Params{}, zoo.Check{Ranks: ranks, From: zoo.ADIOS2Stream})
+			wantAll(t, got, 5)
+			w.OK()
+		})
+	}
+}

@@ -26,13 +26,12 @@ func (s side) String() string {
 
 // paramDef describes one engine parameter.
 type paramDef struct {
-	name    string
-	sides   side
-	def     string // default, as text
-	help    string
-	refused string // why it is not accepted; empty if it is
-	get     func(*Params) string
-	set     func(*Params, string) error
+	name  string
+	sides side
+	def   string // default, as text
+	help  string
+	get   func(*Params) string
+	set   func(*Params, string) error
 }
 
 // isSet reports whether the parameter differs from its default.

@@ -3,12 +3,12 @@ package sst
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"sync"
 
-	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
@@ -35,10 +35,10 @@ type Reader struct {
 
 	mu         sync.Mutex
 	machine    *cp.Reader
-	link       carrier.Link   // control link, to writer rank 0
-	far        []carrier.Link // data links to other ranks, nil until used
+	link       carrier.Link         // control link, to writer rank 0
+	peers      map[int]carrier.Link // control links to other ranks, Peer pattern only
+	far        []carrier.Link       // data links to other ranks, nil until used
 	response   *sstmsg.WriterResponse
-	contacts   []cm.Contact // of each writer rank
 	plane      *dp.Evpath
 	ids        []int64
 	conditions [2]int32
@@ -56,7 +56,7 @@ func (r *Reader) Steps(ctx context.Context) iter.Seq2[*step.Step, error] {
 	return func(yield func(*step.Step, error) bool) {
 		for {
 			st, err := r.BeginStep(ctx)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			if err != nil {
@@ -169,7 +169,7 @@ func (r *Reader) decode(a cp.Deliver) (*step.Step, error) {
 	for i, b := range m.Metadata {
 		metadata[i] = b.Data.Bytes()
 	}
-	src := r.plane.Step(m.Step, m.PreloadMode == preloadSpeculative)
+	src := &tellingSource{r.plane.Step(m.Step, m.PreloadMode == preloadSpeculative), r, m.Step}
 	st, err := r.decoder.Step(uint64(m.Step), metadata, src, func() error {
 		r.endStep(a)
 		return nil
@@ -179,6 +179,21 @@ func (r *Reader) decode(a cp.Deliver) (*step.Step, error) {
 		return nil, r.fail("begin step", fmt.Errorf("step %d: %w", m.Step, err))
 	}
 	return st, nil
+}
+
+// tellingSource explains reads that take long.
+type tellingSource struct {
+	step.Source
+	reader *Reader
+	number int64
+}
+
+// Read fills the pieces.
+func (s *tellingSource) Read(ctx context.Context, pieces []step.Piece) error {
+	defer explain(ctx, s.reader.session.log, func() (string, []any) {
+		return "waiting for data of the writer", []any{"stream", s.reader.name, "step", s.number, "pieces", len(pieces), "writer", s.reader.peer()}
+	})()
+	return s.Source.Read(ctx, pieces)
 }
 
 // preloadSpeculative is the preload mode in which blocks come by themselves. In
@@ -237,6 +252,9 @@ func (r *Reader) giveBack(err error) {
 	}
 	r.released = true
 	links := append([]carrier.Link{r.link}, r.far...)
+	for _, l := range r.peers {
+		links = append(links, l)
+	}
 	r.mu.Unlock()
 	if r.plane != nil {
 		r.plane.Close(fmt.Errorf("reader of %s: %w", r.name, err))
@@ -263,6 +281,9 @@ func (r *Reader) receive(m sstmsg.Message, free func()) {
 func (r *Reader) linkLost(l carrier.Link, err error) {
 	r.mu.Lock()
 	control := l == r.link
+	for _, p := range r.peers {
+		control = control || l == p
+	}
 	r.mu.Unlock()
 	if control {
 		r.lost(err)
@@ -319,7 +340,9 @@ func (r *Reader) handle(e cp.ReaderEvent) []cp.ReaderAction {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case cp.SendToWriter:
-			r.session.send(r.link, a.Msg, r.options(a.Msg), nil)
+			if l := r.controlLink(a.Rank); l != nil {
+				r.session.send(l, a.Msg, r.options(a.Msg), nil)
+			}
 		case cp.Opened:
 			r.opened <- r.accepted(a.Response)
 		case cp.OpenFailed:
@@ -341,6 +364,29 @@ func (r *Reader) handle(e cp.ReaderEvent) []cp.ReaderAction {
 		r.session.endOpening(r)
 	}
 	return actions
+}
+
+// controlLink returns the link to what a writer rank listens on. The caller holds mu.
+func (r *Reader) controlLink(rank int) carrier.Link {
+	if rank == 0 {
+		return r.link
+	}
+	return r.peers[rank]
+}
+
+// peerSetup takes in the link that a writer rank has made (Peer pattern).
+func (r *Reader) peerSetup(l carrier.Link, m *sstmsg.PeerSetup, free func()) {
+	rank := int(m.WriterRank)
+	r.mu.Lock()
+	if rank > 0 && rank <= maxRanks && !r.released && r.peers[rank] == nil {
+		if r.peers == nil {
+			r.peers = map[int]carrier.Link{}
+		}
+		r.peers[rank] = l
+		r.session.use(l)
+	}
+	r.mu.Unlock()
+	r.receive(m, free)
 }
 
 // options chooses the variant of a message: the extra field of DPQuery goes to

@@ -383,7 +383,7 @@ func (s *Session) route(l carrier.Link, m sstmsg.Message, free func()) error {
 	case *sstmsg.WriterClose:
 		return s.toReader(m.ReaderID, false, free, func(r *Reader) { r.receive(m, free) })
 	case *sstmsg.PeerSetup:
-		return s.toReader(m.ReaderID, false, free, func(r *Reader) { r.receive(m, free) })
+		return s.toReader(m.ReaderID, false, free, func(r *Reader) { r.peerSetup(l, m, free) })
 	case *sstmsg.CommPatternLocked:
 		return s.toReader(m.ReaderID, false, free, func(r *Reader) { r.receive(m, free) })
 	case *sstmsg.ReaderActivate:

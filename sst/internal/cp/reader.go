@@ -63,7 +63,7 @@ type (
 		Msg  sstmsg.Message
 		Free func()
 	}
-	// WriterLost says that the control link is gone.
+	// WriterLost says that a control link is gone.
 	WriterLost struct{ Err error }
 	// Cancel says that the caller of Open has gone.
 	Cancel struct{ Err error }
@@ -88,8 +88,12 @@ type ReaderAction interface{ readerAction() }
 
 // Actions of a reader.
 type (
-	// SendToWriter sends on the control link.
-	SendToWriter struct{ Msg sstmsg.Message }
+	// SendToWriter sends on the control link to a writer rank: 0 but in the Peer
+	// pattern.
+	SendToWriter struct {
+		Msg  sstmsg.Message
+		Rank int
+	}
 	// Opened ends Open with success.
 	Opened struct{ Response *sstmsg.WriterResponse }
 	// OpenFailed ends Open with an error.
@@ -139,8 +143,9 @@ type Reader struct {
 	phase     Phase
 	abandoned bool   // the caller of Open has gone: finish the handshake, then leave
 	plane     string // what the writer chose
-	writerID  int64  // WSR_Stream of writer rank 0
-	ranks     int
+	response  *sstmsg.WriterResponse
+	peers     map[int]bool // writer ranks that are up, Peer pattern only
+	writers   []int64      // WSR_Stream of each writer rank that we talk to
 	queue     []queued
 	open      int64 // step the application holds, -1 for none
 	lastSeen  int64
@@ -151,7 +156,7 @@ type Reader struct {
 
 // NewReader returns a machine in phase Idle.
 func NewReader(cfg ReaderConfig) *Reader {
-	return &Reader{cfg: cfg, open: -1, lastSeen: -1}
+	return &Reader{cfg: cfg, open: -1, lastSeen: -1, peers: map[int]bool{}}
 }
 
 // Phase returns where the reader stands.
@@ -207,7 +212,7 @@ func (r *Reader) start() []ReaderAction {
 		return nil
 	}
 	r.phase = Querying
-	return []ReaderAction{SendToWriter{&sstmsg.DPQuery{
+	return []ReaderAction{SendToWriter{Msg: &sstmsg.DPQuery{
 		WriterID: r.cfg.StreamID, Condition: r.cfg.Query, Weft: r.cfg.WeftVersion,
 	}}}
 }
@@ -228,8 +233,10 @@ func (r *Reader) answer(msg sstmsg.Message) []ReaderAction {
 		return r.accepted(m)
 	case *sstmsg.WriterClose:
 		return r.writerClosed()
-	case *sstmsg.PeerSetup, *sstmsg.CommPatternLocked:
-		return nil // nothing depends on them with one reader rank that never locks
+	case *sstmsg.PeerSetup:
+		return r.peerUp(int(m.WriterRank))
+	case *sstmsg.CommPatternLocked:
+		return nil // nothing follows from it for a reader that never locks
 	case *sstmsg.TimestepMetadata:
 		if r.phase != Streaming {
 			return nil // a step that crossed our ReaderClose
@@ -248,7 +255,7 @@ func (r *Reader) planeChosen(m *sstmsg.DPQueryResponse) []ReaderAction {
 	for _, p := range r.cfg.Planes {
 		if p == m.DataPlane {
 			r.plane, r.phase = p, Registering
-			return []ReaderAction{SendToWriter{r.registration()}}
+			return []ReaderAction{SendToWriter{Msg: r.registration()}}
 		}
 	}
 	r.phase = Closed
@@ -290,9 +297,43 @@ func (r *Reader) accepted(m *sstmsg.WriterResponse) []ReaderAction {
 		// Without the writer's ID we cannot even say goodbye.
 		return r.broken(fmt.Errorf("WriterResponse without a writer rank: %w", errBadResponse))
 	}
-	r.writerID, r.ranks = m.CP[0].WriterID, len(m.CP)
+	r.response = m
+	return r.activate()
+}
+
+// peerUp says that a writer rank has made itself known on a link of its own: in
+// the Peer pattern it is told what rank 0 is told. It may come before the
+// response (docs/wire/sst.md §10.2). Ranks beyond the cohort, and -1, name
+// nobody that we must talk to.
+func (r *Reader) peerUp(rank int) []ReaderAction {
+	if rank < 0 || rank > maxRank || r.phase > Registering {
+		return nil
+	}
+	r.peers[rank] = true
+	return r.activate()
+}
+
+// maxRank bounds what a writer can make us remember.
+const maxRank = 1 << 20
+
+// activate ends the handshake once the response is here, and in the Peer
+// pattern every writer rank.
+func (r *Reader) activate() []ReaderAction {
+	m := r.response
+	if r.phase != Registering || m == nil {
+		return nil
+	}
+	r.writers = []int64{m.CP[0].WriterID}
+	if m.Params != nil && m.Params.CPCommPattern == sstmsg.PatternPeer {
+		for rank, w := range m.CP[1:] {
+			if !r.peers[rank+1] {
+				return nil
+			}
+			r.writers = append(r.writers, w.WriterID)
+		}
+	}
 	r.phase = Streaming
-	actions := []ReaderAction{SendToWriter{&sstmsg.ReaderActivate{WriterID: r.writerID}}}
+	actions := r.tell(func(id int64) sstmsg.Message { return &sstmsg.ReaderActivate{WriterID: id} })
 	if err := r.check(m); err != nil && !r.abandoned {
 		return append(append(actions, OpenFailed{err}), r.leave(err)...)
 	}
@@ -300,6 +341,16 @@ func (r *Reader) accepted(m *sstmsg.WriterResponse) []ReaderAction {
 		return append(actions, r.leave(nil)...)
 	}
 	return append(actions, Opened{m})
+}
+
+// tell sends a message to every writer rank that listens to us, each with its
+// own identity for us.
+func (r *Reader) tell(m func(writerID int64) sstmsg.Message) []ReaderAction {
+	actions := make([]ReaderAction, 0, len(r.writers)+1)
+	for rank, id := range r.writers {
+		actions = append(actions, SendToWriter{m(id), rank})
+	}
+	return actions
 }
 
 // check refuses what we cannot read. The handshake is finished all the same.
@@ -350,7 +401,7 @@ func (r *Reader) next() []ReaderAction {
 			actions = append(actions, r.drop(q)...)
 		case r.cfg.Latest && r.Queued() > 0:
 			r.skipped++
-			actions = append(actions, SendToWriter{r.releaseOf(q.step.Step)})
+			actions = append(actions, r.releaseOf(q.step.Step)...)
 			actions = append(actions, r.drop(q)...)
 		default:
 			r.open = q.step.Step
@@ -373,8 +424,8 @@ func (r *Reader) drop(q queued) []ReaderAction {
 	return []ReaderAction{Recycle{q.free}, Forget{q.step.Step}}
 }
 
-func (r *Reader) releaseOf(step int64) sstmsg.Message {
-	return &sstmsg.ReleaseTimestep{WriterID: r.writerID, Step: step}
+func (r *Reader) releaseOf(step int64) []ReaderAction {
+	return r.tell(func(id int64) sstmsg.Message { return &sstmsg.ReleaseTimestep{WriterID: id, Step: step} })
 }
 
 func (r *Reader) release(step int64) []ReaderAction {
@@ -384,7 +435,7 @@ func (r *Reader) release(step int64) []ReaderAction {
 	r.open = -1
 	actions := []ReaderAction{Forget{step}}
 	if r.phase == Streaming {
-		actions = append(actions, SendToWriter{r.releaseOf(step)})
+		actions = append(actions, r.releaseOf(step)...)
 	}
 	return actions
 }
@@ -464,7 +515,7 @@ func (r *Reader) leave(err error) []ReaderAction {
 		if r.open >= 0 {
 			actions = append(actions, r.release(r.open)...)
 		}
-		actions = append(actions, SendToWriter{&sstmsg.ReaderClose{WriterID: r.writerID}})
+		actions = append(actions, r.tell(func(id int64) sstmsg.Message { return &sstmsg.ReaderClose{WriterID: id} })...)
 	}
 	for _, q := range r.queue {
 		actions = append(actions, r.drop(q)...)

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/weft-fabric/weft/operator"
+	"github.com/weft-fabric/weft/sst"
+	"github.com/weft-fabric/weft/step"
+)
+
+// copier writes the steps of a source to a stream.
+type copier struct {
+	w      *sst.Writer
+	live   bool // the source is a stream: failing reads mean that it is gone
+	stderr io.Writer
+	vars   map[string]*pipeVar
+	attrs  map[string]string // what was sent, by name
+	told   map[string]bool   // complaints, each made once
+}
+
+// pipeVar is a variable of the target.
+type pipeVar struct {
+	def  *sst.Definition
+	typ  step.Type
+	kind step.Kind
+	dims []uint64
+}
+
+// step copies one step. Variables that cannot be read are left out; other
+// errors end the pipe.
+func (c *copier) step(ctx context.Context, st *step.Step) error {
+	if err := c.attributes(st); err != nil {
+		return err
+	}
+	to, err := c.w.BeginStep(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range st.Variables() {
+		err := c.variable(ctx, to, v)
+		if err != nil && (ctx.Err() != nil || c.fatal(err)) {
+			to.Abort()
+			return err
+		}
+		if err != nil {
+			c.complain("variable "+v.Name(), fmt.Errorf("left out: %w", err))
+		}
+	}
+	return to.End(ctx)
+}
+
+// fatal reports whether err concerns more than one variable.
+func (c *copier) fatal(err error) bool {
+	if !c.live {
+		return errors.Is(err, sst.ErrClosed)
+	}
+	for _, local := range []error{
+		step.ErrUnreadable, step.ErrMetadata, step.ErrNotStored, step.ErrTooLarge, step.ErrSelection, step.ErrType,
+		step.ErrDefinition, operator.ErrUnsupported, operator.ErrCorrupt, errLeftOut,
+	} {
+		if errors.Is(err, local) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *copier) complain(what string, err error) {
+	if !c.told[what] {
+		c.told[what] = true
+		fmt.Fprintf(c.stderr, "weft: %s: %s\n", what, message(err))
+	}
+}
+
+// block is one block that was read.
+type block struct {
+	rank int
+	box  step.Box
+	data []byte
+	text string
+}
+
+// variable copies one variable: all of its blocks, or none.
+func (c *copier) variable(ctx context.Context, to *sst.WriterStep, v *step.Variable) error {
+	if err := v.Err(); err != nil {
+		return err
+	}
+	blocks, err := readBlocks(ctx, v)
+	if err != nil {
+		return err
+	}
+	def, err := c.define(v)
+	if err != nil {
+		return err
+	}
+	for _, b := range blocks {
+		if v.Type() == step.String {
+			err = to.Rank(b.rank).PutText(def, b.text)
+		} else {
+			err = to.Rank(b.rank).PutBytes(def, b.box, b.data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readBlocks(ctx context.Context, v *step.Variable) ([]block, error) {
+	list := make([]block, 0, v.NumBlocks())
+	for _, blk := range v.Blocks() {
+		b := block{rank: blk.Rank, box: blockBox(v.Kind(), blk.Box)}
+		if v.Type() == step.String {
+			text, err := v.Any(ctx, step.BlockIndex(blk.Index))
+			if err != nil {
+				return nil, err
+			}
+			if s, ok := text.([]string); ok && len(s) == 1 {
+				b.text = s[0]
+			}
+		} else {
+			n, err := blk.Box.Elements()
+			if err != nil {
+				return nil, err
+			}
+			b.data = make([]byte, n*v.ElemSize())
+			if err := v.Read(ctx, step.BlockIndex(blk.Index), b.data); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, b)
+	}
+	return list, nil
+}
+
+// blockBox is a block's box as a writer puts it: where a block lies is only
+// said for global arrays.
+func blockBox(kind step.Kind, box step.Box) step.Box {
+	switch kind {
+	case step.GlobalArrayKind:
+		return box
+	case step.LocalArrayKind, step.JoinedArrayKind:
+		return step.Box{Count: box.Count}
+	}
+	return step.Box{}
+}
+
+// errLeftOut says that a variable changed in a way that a stream does not allow.
+var errLeftOut = errors.New("it changed in a way that streams do not allow")
+
+// define returns the target's variable, with the shape that v has now.
+func (c *copier) define(v *step.Variable) (*sst.Definition, error) {
+	shape := v.DeclaredShape()
+	known := c.vars[v.Name()]
+	if known == nil {
+		def, err := c.w.DefineUntyped(v.Name(), v.Type(), v.StructType(), shape)
+		if err != nil {
+			return nil, err
+		}
+		c.vars[v.Name()] = &pipeVar{def: def, typ: v.Type(), kind: v.Kind(), dims: slices.Clone(shape.Dims)}
+		return def, nil
+	}
+	if known.typ != v.Type() || known.kind != v.Kind() || len(known.dims) != len(shape.Dims) {
+		return nil, fmt.Errorf("%v %v of %d dimensions, was %v %v of %d: %w",
+			v.Type(), v.Kind(), len(shape.Dims), known.typ, known.kind, len(known.dims), errLeftOut)
+	}
+	sized := known.kind == step.GlobalArrayKind || known.kind == step.JoinedArrayKind
+	if sized && !slices.Equal(known.dims, shape.Dims) {
+		if err := known.def.SetShape(shape.Dims...); err != nil {
+			return nil, err
+		}
+		known.dims = slices.Clone(shape.Dims)
+	}
+	return known.def, nil
+}
+
+// attributes sends the attributes that are new or have changed.
+func (c *copier) attributes(st *step.Step) error {
+	for _, a := range st.Attributes() {
+		now := string(appendAny(nil, a.Value(), jsonStyle, ","))
+		if old, sent := c.attrs[a.Name()]; sent && old == now {
+			continue
+		}
+		c.attrs[a.Name()] = now
+		err := c.w.SetAttribute(attributeDef(a))
+		if errors.Is(err, sst.ErrClosed) {
+			return err
+		}
+		if err != nil {
+			c.complain("attribute "+a.Name(), fmt.Errorf("left out: %w", err))
+		}
+	}
+	return nil
+}
+
+func attributeDef(a *step.Attribute) step.AttributeDef {
+	switch {
+	case a.Type() != step.String:
+		return step.RawAttribute(a.Name(), a.Type(), a.IsArray(), a.Bytes())
+	case a.IsArray():
+		return step.NewAttributeArray(a.Name(), a.Strings())
+	}
+	return step.NewAttribute(a.Name(), a.Strings()[0])
+}
