@@ -19,6 +19,8 @@ type ZooWriter struct {
 	Ranks int
 	// AsADIOS2 leaves out what ADIOS2's own readers cannot read.
 	AsADIOS2 bool
+	// Skip, if set, says which variables are left out.
+	Skip func(zoo.Var) bool
 
 	defs map[string]*sst.Definition
 }
@@ -45,6 +47,9 @@ func (z *ZooWriter) Step(ctx context.Context, number int) error {
 		return err
 	}
 	for _, v := range zoo.Vars(z.Ranks) {
+		if z.Skip != nil && z.Skip(v) {
+			continue
+		}
 		if err := z.put(st, v, number); err != nil {
 			return fmt.Errorf("%s: %w", v.Name, err)
 		}

@@ -64,7 +64,9 @@ func (r *Reader) Steps(ctx context.Context) iter.Seq2[*step.Step, error] {
 				return
 			}
 			more := yield(st, nil)
-			st.End()
+			if err := st.End(); err != nil && more {
+				more = yield(nil, err)
+			}
 			if !more {
 				return
 			}
@@ -341,7 +343,7 @@ func (r *Reader) handle(e cp.ReaderEvent) []cp.ReaderAction {
 		switch a := a.(type) {
 		case cp.SendToWriter:
 			if l := r.controlLink(a.Rank); l != nil {
-				r.session.send(l, a.Msg, r.options(a.Msg), nil)
+				r.session.post(l, a.Msg, r.options(a.Msg), nil)
 			}
 		case cp.Opened:
 			r.opened <- r.accepted(a.Response)

@@ -334,6 +334,14 @@ func (s *Session) send(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done 
 	return l.Send(r)
 }
 
+// post is send for messages whose loss nobody waits for: if m cannot be queued
+// the link is of no use any more, and is dropped if it is not down already.
+func (s *Session) post(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done func()) {
+	if err := s.send(l, m, o, done); err != nil {
+		l.Abort(err)
+	}
+}
+
 // sessionHandler is the Session as its carrier sees it.
 type sessionHandler Session
 

@@ -327,7 +327,9 @@ func (w *Writer) abort(err error) {
 
 // detach takes the stream out of its session.
 func (w *Writer) detach() {
-	removeContact(w.path, w.contact)
+	if err := removeContact(w.path, w.contact); err != nil {
+		w.session.log.Warn("the contact file stays", "path", w.path, "error", err)
+	}
 	w.session.mu.Lock()
 	delete(w.session.writers, w.contact.stream)
 	w.session.mu.Unlock()

@@ -18,7 +18,7 @@ var errRange = errors.New("read outside the data block")
 // query answers DPQuery at once.
 func (w *Writer) query(l carrier.Link, m *sstmsg.DPQuery) {
 	w.session.peerReads(l, m.Weft != 0)
-	w.session.send(l, &sstmsg.DPQueryResponse{Condition: m.Condition, DataPlane: planeEvpath}, sstmsg.Options{}, nil)
+	w.session.post(l, &sstmsg.DPQueryResponse{Condition: m.Condition, DataPlane: planeEvpath}, sstmsg.Options{}, nil)
 }
 
 // register accepts a reader.
@@ -108,7 +108,7 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 		return
 	}
 	reply := &sstmsg.ReadReply{Step: m.Step, ReaderID: m.ReaderID, Data: data, Condition: m.Condition}
-	w.session.send(l, reply, sstmsg.Options{}, d.release)
+	w.session.post(l, reply, sstmsg.Options{}, d.release)
 }
 
 // handle feeds the machine and carries its actions out. The caller holds w.mu.
@@ -117,7 +117,7 @@ func (w *Writer) handle(e cp.WriterEvent) {
 		switch a := a.(type) {
 		case cp.SendToReader:
 			if r := w.readers[a.Reader]; r != nil {
-				w.session.send(r.link, a.Msg, r.options, nil)
+				w.session.post(r.link, a.Msg, r.options, nil)
 			}
 		case cp.PushStep:
 			w.push(a.Reader, a.Step)

@@ -21,7 +21,7 @@ func (w *Writer) push(key readerKey, number int64) {
 		for _, m := range d.preloads(number, peer.ReaderID) {
 			d.use()
 			if rank == 0 {
-				w.session.send(r.link, m, r.options, d.release)
+				w.session.post(r.link, m, r.options, d.release)
 				continue
 			}
 			w.pushFar(key, peer.Contact, m, r.options, d)

@@ -126,7 +126,7 @@ func walk(t testing.TB, name string, visit func(h *tar.Header, body []byte)) {
 	r := tar.NewReader(bytes.NewReader(raw))
 	for {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return
 		}
 		if err != nil {

@@ -228,7 +228,7 @@ func TestJSON(t *testing.T) {
 		{attributes["attr/c128"], `{"type":"double complex","value":[42.25,-42]}`},
 		{attributes["attrs/c64"], `{"type":"float complex","value":[[40.5,-40],[41.5,-41],[42.5,-42]]}`},
 		{attributes["attrs/none"], `{"type":"double","value":[]}`},
-		{attributes["attr/u64"], `{"type":"uint64_t","value":` + json.Number(jsonElement(values("uint64_t", 42, 1).([]uint64)[0]).(json.Number)).String() + `}`},
+		{attributes["attr/u64"], `{"type":"uint64_t","value":` + jsonElement(values("uint64_t", 42, 1).([]uint64)[0]).(json.Number).String() + `}`},
 	}
 	for _, tt := range tests {
 		var b bytes.Buffer

@@ -41,9 +41,9 @@ func ParseFieldName(s string) (VarDesc, error) {
 }
 
 // parseArrayName parses what follows the kind letter. Names hold anything, underscores too, so it splits from the left.
-func (d *VarDesc) parseArrayName(s string) (err error) {
+func (v *VarDesc) parseArrayName(s string) (err error) {
 	if s[0] == '-' {
-		if s, err = d.parseExpression(s[1:]); err != nil {
+		if s, err = v.parseExpression(s[1:]); err != nil {
 			return err
 		}
 	} else if s[0] != '_' {
@@ -64,32 +64,32 @@ func (d *VarDesc) parseArrayName(s string) (err error) {
 	if err != nil {
 		return fmt.Errorf("type code %q", clip(code))
 	}
-	d.ElemSize, d.Type, d.Name = n, Type(t), name
-	if d.Type == Struct {
-		return d.parseStructID(name)
+	v.ElemSize, v.Type, v.Name = n, Type(t), name
+	if v.Type == Struct {
+		return v.parseStructID(name)
 	}
 	return nil
 }
 
-func (d *VarDesc) parseExpression(s string) (rest string, err error) {
+func (v *VarDesc) parseExpression(s string) (rest string, err error) {
 	length, s, ok := strings.Cut(s, "-")
 	n, err := parseDecimal(length, len(s))
 	if !ok || err != nil || n >= len(s) || s[n] != '-' {
 		return "", fmt.Errorf("expression of length %q", clip(length))
 	}
-	d.Expression = s[:n]
+	v.Expression = s[:n]
 	return s[n+1:], nil
 }
 
-func (d *VarDesc) parseStructID(s string) error {
+func (v *VarDesc) parseStructID(s string) error {
 	id, name, ok := strings.Cut(s, "_")
-	if !ok || len(id) != 2*len(d.StructID) || strings.ToLower(id) != id {
+	if !ok || len(id) != 2*len(v.StructID) || strings.ToLower(id) != id {
 		return fmt.Errorf("struct id %q", clip(id))
 	}
-	if _, err := hex.Decode(d.StructID[:], []byte(id)); err != nil {
+	if _, err := hex.Decode(v.StructID[:], []byte(id)); err != nil {
 		return fmt.Errorf("struct id %q", clip(id))
 	}
-	d.Name = name
+	v.Name = name
 	return nil
 }
 

@@ -73,7 +73,7 @@ func NewCM(ctx context.Context, config Config) (*CM, error) {
 func newID() uint32 {
 	for {
 		var b [4]byte
-		rand.Read(b[:]) //nolint:errcheck // it never fails
+		rand.Read(b[:]) // never fails
 		id := binary.LittleEndian.Uint32(b[:]) >> 1
 		if id != 0 && id != cm.ID210 {
 			return id

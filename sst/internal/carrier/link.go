@@ -213,7 +213,7 @@ func (l *link) fail(op string, err error) {
 
 // error wraps err, once.
 func (l *link) error(op string, err error) error {
-	if le, ok := errors.AsType[*LinkError](err); ok && le == err {
+	if _, ok := err.(*LinkError); ok { //nolint:errorlint // a wrapped one is another error
 		return err
 	}
 	return &LinkError{Op: op, Remote: l.peer.remote, Err: err}

@@ -100,7 +100,7 @@ type heldStep struct {
 	number     int64
 	metadata   []sstmsg.Block
 	attributes sstmsg.Blob // record with all attributes as of this step
-	fresh      bool        // the attributes changed with this step
+	version    int         // Writer.version as of this step
 	formats    int         // length of Writer.formats as of this step
 	large      bool
 	holders    map[ReaderKey]struct{}
@@ -111,8 +111,8 @@ type reader struct {
 	controlID  int64 // RS_Stream of its rank 0
 	active     bool
 	preload    bool
-	formats    int  // how many of Writer.formats it has
-	attributes bool // it has the attributes of its first step
+	formats    int // how many of Writer.formats it has
+	version    int // of the attributes it has
 	closeSent  bool
 	received   int64 // steps sent to it
 	dropped    int64 // steps discarded while it was active
@@ -126,6 +126,7 @@ type Writer struct {
 	last       int64 // number of the last step provided, -1 for none
 	formats    []sstmsg.FormatBlock
 	attributes sstmsg.Blob
+	version    int // how often the attributes have changed
 	steps      []*heldStep
 	readers    map[ReaderKey]*reader
 	order      []ReaderKey // readers in order of registration: actions must not depend on map order
@@ -315,10 +316,10 @@ func (w *Writer) send(k ReaderKey, r *reader, s *heldStep) []WriterAction {
 // are new to the reader. The list is never nil: real readers look into it.
 func (w *Writer) attributesFor(r *reader, s *heldStep) []sstmsg.Block {
 	blocks := make([]sstmsg.Block, w.cfg.Ranks)
-	if s.fresh || !r.attributes {
+	if s.version > r.version {
 		blocks[0].Data = s.attributes
+		r.version = s.version
 	}
-	r.attributes = true
 	return blocks
 }
 
@@ -378,17 +379,18 @@ func (w *Writer) publish(e Publish) []WriterAction {
 	w.formats = append(w.formats, e.Formats...)
 	if e.Attributes != nil {
 		w.attributes = e.Attributes
+		w.version++
 	}
 	full := w.cfg.QueueLimit > 0 && len(w.steps) >= w.cfg.QueueLimit
 	if full {
-		return append(w.discard(number, e.Attributes != nil), FreeStep{number})
+		return append(w.discard(number), FreeStep{number})
 	}
 	w.last = number
 	if len(w.readers) == 0 {
 		return []WriterAction{FreeStep{number}}
 	}
 	s := &heldStep{
-		number: number, metadata: e.Metadata, attributes: w.attributes, fresh: e.Attributes != nil,
+		number: number, metadata: e.Metadata, attributes: w.attributes, version: w.version,
 		formats: len(w.formats), large: e.Large, holders: map[ReaderKey]struct{}{},
 	}
 	w.steps = append(w.steps, s)
@@ -402,8 +404,10 @@ func (w *Writer) publish(e Publish) []WriterAction {
 	return actions
 }
 
-// discard tells the readers that a step was dropped (docs/wire/sst.md §7.4).
-func (w *Writer) discard(number int64, fresh bool) []WriterAction {
+// discard tells the readers that a step was dropped (docs/wire/sst.md §7.4). Its
+// attributes come with the next step that is not, as its formats do: their
+// record may need one of them.
+func (w *Writer) discard(number int64) []WriterAction {
 	w.dropped++
 	var actions []WriterAction
 	for _, k := range w.order {
@@ -413,11 +417,6 @@ func (w *Writer) discard(number int64, fresh bool) []WriterAction {
 		}
 		r.dropped++
 		m := &sstmsg.TimestepMetadata{ReaderID: r.controlID, Step: number, CohortSize: int32(w.cfg.Ranks), Attributes: make([]sstmsg.Block, w.cfg.Ranks)}
-		if fresh {
-			// The record's format may be new and a discarded step carries none: let
-			// the next step bring the attributes.
-			r.attributes = false
-		}
 		actions = append(actions, SendToReader{k, m})
 	}
 	return actions
