@@ -17,7 +17,7 @@ func TestZZTry(t *testing.T) {
 	w, err := sst.Create(t.Context(), filepath.Join(dir, "zoo"), sst.WriterConfig{Ranks: 3})
 	if err != nil { done <- err; return }
 	defer w.Close()
-	z := ZooWriter{W: w, Ranks: 3, Skip: func(v zoo.Var) bool { return v.Kind == zoo.LocalArray}}
+	z := ZooWriter{W: w, Ranks: 3, Skip: func(v zoo.Var) bool { return v.Kind == zoo.LocalArray || v.Name == "special/str" }}
 	done <- z.Write(t.Context(), 4)
 	}()
 	c := Reorganize(t, dir, "zoo", "SST", "DataTransport=WAN", "copy.bp", "BP5", "")
@@ -27,8 +27,8 @@ func TestZZTry(t *testing.T) {
 	}
 	t.Log(c.Stderr())
 	t.Log(BPLS(t, dir, "-l", "copy.bp"))
-	t.Log(BPLS(t, dir, "-l", "-D", "copy.bp"))
+
 	r := ADIOS2Reader(t, ReaderOptions{Stream: Stream{Dir: dir, Name: "copy.bp", Engine: "BP5"}, WriterRanks: 3, WeftWriter: true, Steps: 4, Quiet: true})
 	r.Wait()
-	t.Log(r.Output())
+	t.Log(complaints(r.Stdout()))
 }

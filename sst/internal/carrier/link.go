@@ -1,7 +1,6 @@
 package carrier
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"

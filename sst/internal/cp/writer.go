@@ -108,15 +108,15 @@ type heldStep struct {
 
 // reader is what a writer knows of one reader cohort.
 type reader struct {
-	controlID  int64 // RS_Stream of its rank 0
-	active     bool
-	preload    bool
-	formats    int // how many of Writer.formats it has
-	version    int // of the attributes it has
-	closeSent  bool
-	received   int64 // steps sent to it
-	dropped    int64 // steps discarded while it was active
-	released   int64
+	controlID int64 // RS_Stream of its rank 0
+	active    bool
+	preload   bool
+	formats   int // how many of Writer.formats it has
+	version   int // of the attributes it has
+	closeSent bool
+	received  int64 // steps sent to it
+	dropped   int64 // steps discarded while it was active
+	released  int64
 }
 
 // Writer is the machine of a writer rank.
