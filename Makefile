@@ -5,7 +5,7 @@ GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # How long each fuzz target runs; make fuzz FUZZTIME=10m
 FUZZTIME ?= 30s
 
-.PHONY: build test race lint fuzz soak bench interop tidy golangci
+.PHONY: build test race lint fuzz soak bench bench-go interop tidy golangci
 
 build:
 	CGO_ENABLED=0 go build ./...
@@ -33,7 +33,12 @@ fuzz:
 soak:
 	WEFT_SOAK=1 go test -count=1 -timeout 0 -v -run '^TestSoak' ./...
 
+# Steps over sockets against the real ADIOS2; below five minutes. make bench BENCHFLAGS='-only "8 MiB"'
 bench:
+	go run ./bench $(BENCHFLAGS)
+
+# The benchmarks of single packages.
+bench-go:
 	go test -run '^$$' -bench . -benchmem ./...
 
 # Against the real ADIOS2, in a root that is made at the first time (needs to be root).

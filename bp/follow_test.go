@@ -106,7 +106,14 @@ func TestFollow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "live.bp")
 	synctest.Test(t, func(t *testing.T) {
 		g.write = func(name string, b []byte) {
-			if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			// As a writer does: nothing is cut off before it is written again.
+			f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY, 0o600)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, err = f.WriteAt(b, 0)
+			if err := errors.Join(err, f.Close()); err != nil {
 				t.Error(err)
 			}
 		}
@@ -215,6 +222,10 @@ func TestReplaced(t *testing.T) {
 	g.step(0)
 	if _, err := collect(t.Context(), r); !errors.Is(err, ErrReplaced) {
 		t.Errorf("error %v", err)
+	}
+	m.set(indexName, nil)
+	if _, err := r.Refresh(); !errors.Is(err, ErrReplaced) {
+		t.Errorf("emptied: error %v", err)
 	}
 }
 

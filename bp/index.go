@@ -115,7 +115,11 @@ func recordSize(b []byte) int64 {
 // active looks whether the writer's mark is still set.
 func (x *index) active() (bool, error) {
 	var b [1]byte
-	if err := readFull(x.tail.f, b[:], bp5.IndexActiveOffset); err != nil {
+	err := readFull(x.tail.f, b[:], bp5.IndexActiveOffset)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, fmt.Errorf("%s lost its header: %w", indexName, ErrReplaced)
+	}
+	if err != nil {
 		return false, err
 	}
 	return b[0] == 1, nil

@@ -69,7 +69,8 @@ func (f *memoryFile) ReadAt(p []byte, off int64) (int, error) {
 func (f *memoryFile) Size() (int64, error) { return int64(len(f.m.get(f.name))), nil }
 
 func (f *memoryFile) Close() error {
-	var err error = fs.ErrClosed
+	var err error
+	err = fs.ErrClosed
 	f.once.Do(func() {
 		f.m.mu.Lock()
 		defer f.m.mu.Unlock()

@@ -269,6 +269,11 @@ func (r *Reader) sendRequest(ctx context.Context, rank int, m *sstmsg.ReadReques
 	if err != nil {
 		return err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.machine.Phase() == cp.Closed {
+		return ErrClosed // real writers must not be asked anything after ReaderClose
+	}
 	return r.session.send(l, m, sstmsg.Options{}, nil)
 }
 

@@ -31,7 +31,8 @@ type Reader struct {
 	session *Session
 	own     bool
 	decoder *step.Decoder // used by BeginStep only
-	taking  sync.Mutex    // one BeginStep at a time
+	taking  sync.Mutex    // one BeginStep at a time; guards early as well
+	early   [][]byte      // attributes of discarded steps, see absorb
 
 	mu         sync.Mutex
 	machine    *cp.Reader
@@ -129,7 +130,7 @@ func (r *Reader) take() (t taken, err error) {
 		switch a := a.(type) {
 		case cp.Absorb:
 			if err == nil {
-				err = absorb(r.decoder, a.Step)
+				err = r.absorb(a.Step)
 			}
 		case cp.Recycle:
 			a.Free()
@@ -143,7 +144,10 @@ func (r *Reader) take() (t taken, err error) {
 }
 
 // absorb takes formats and attributes in, also of steps that are not delivered.
-func absorb(d *step.Decoder, m *sstmsg.TimestepMetadata) error {
+// The attributes of a discarded step may be of formats that come only with the
+// next whole step (docs/wire/sst.md §7.3), so they wait for it.
+func (r *Reader) absorb(m *sstmsg.TimestepMetadata) error {
+	d, whole := r.decoder, m.Metadata != nil
 	for _, f := range m.Formats {
 		id := f.ID.Bytes()
 		if len(id) != len([12]byte{}) {
@@ -153,13 +157,16 @@ func absorb(d *step.Decoder, m *sstmsg.TimestepMetadata) error {
 			return fmt.Errorf("step %d: %w: %w", m.Step, ErrProtocol, err)
 		}
 	}
-	for rank, a := range m.Attributes {
-		if a.Data.Len() == 0 {
-			continue
+	for _, a := range m.Attributes {
+		if a.Data.Len() > 0 {
+			r.early = append(r.early, bytes.Clone(a.Data.Bytes()))
 		}
-		if err := d.AddAttributes(bytes.Clone(a.Data.Bytes())); err != nil {
-			return fmt.Errorf("step %d: attributes of rank %d: %w: %w", m.Step, rank, ErrProtocol, err)
+	}
+	for whole && len(r.early) > 0 {
+		if err := d.AddAttributes(r.early[0]); err != nil {
+			return fmt.Errorf("step %d: attributes up to there: %w: %w", m.Step, ErrProtocol, err)
 		}
+		r.early = r.early[1:]
 	}
 	return nil
 }
@@ -413,28 +420,3 @@ func (r *Reader) fail(op string, err error) error {
 
 // Name returns the stream's name as given to Open.
 func (r *Reader) Name() string { return r.name }
-
-// ReaderInfo tells what a reader is attached to.
-type ReaderInfo struct {
-	Writer      string // address of writer rank 0
-	Ranks       int    // writer ranks
-	Plane       string // data plane in use
-	Release     string // what the handshake told of the writer's software
-	Preload     bool   // whole steps come without being asked for
-	ColumnMajor bool   // of the writer; dimensions are shown reversed
-	FirstStep   uint64 // number of the first step this reader gets
-	Queued      int    // steps that wait here
-	Skipped     int64  // steps dropped by the writer, or passed over
-}
-
-// Info returns a snapshot.
-func (r *Reader) Info() ReaderInfo {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	info := r.link.Info()
-	return ReaderInfo{
-		Writer: info.Remote.String(), Ranks: len(r.response.CP), Plane: r.machine.Plane(), Release: info.Release.String(),
-		Preload: r.cfg.Params.preloads(1), ColumnMajor: r.response.Params.IsRowMajor == 0,
-		FirstStep: uint64(r.response.NextStep), Queued: r.machine.Queued(), Skipped: r.machine.Skipped(),
-	}
-}

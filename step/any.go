@@ -66,7 +66,6 @@ func (v *Variable) rawElements(ctx context.Context, sel Selector) ([]byte, error
 		return nil, err
 	}
 	r.dst = make([]byte, r.bytes())
-	r.settle()
 	return r.dst, v.step.Fetch(ctx, Get{r: r})
 }
 
@@ -79,6 +78,7 @@ func (c *DecoderConfig) allowed(n uint64, what string) error {
 	if limit == 0 {
 		limit = DefaultMaxAlloc
 	}
+	limit = min(limit, maxBlock) // whatever the user allows: make panics on sizes not much above
 	if n > limit {
 		return fmt.Errorf("%d bytes needed %s, DecoderConfig.MaxAlloc is %d: %w", n, what, limit, ErrTooLarge)
 	}

@@ -130,6 +130,6 @@ func LookupAttribute(s *Step, name string) (*Attribute, error) {
 		return a, nil
 	}
 	all := s.Attributes()
-	hint := suggest(name, len(all), func(i int) string { return all[i].Name() })
-	return nil, fmt.Errorf("step %d: attribute %q%s: %w", s.number, name, hint, ErrNoAttribute)
+	help := hint(name, len(all), func(i int) string { return all[i].Name() })
+	return nil, fmt.Errorf("step %d: attribute %q%s: %w", s.number, name, help, ErrNoAttribute)
 }

@@ -26,6 +26,7 @@ type batch struct {
 	groups []group
 	order  []int32
 	buf    []byte // staging memory, used again in each round
+	kept   uint64 // bytes of decompressed blocks that later reads share
 }
 
 // group is a range that is read in one piece.
@@ -180,7 +181,7 @@ func (b *batch) deliver(r *read) error {
 		src = b.buf[g.at:][r.off-g.off:][:r.n:r.n]
 	}
 	if r.op != nil {
-		data, err := r.op.open(src, r)
+		data, err := r.op.open(src, r, &b.kept)
 		if err != nil || data == nil {
 			return err
 		}

@@ -68,20 +68,40 @@ func (b Box) Within(shape []uint64) error {
 	return nil
 }
 
-// Intersect returns the part that b and o share; ok is false if that is empty.
-// Both must have the same number of dimensions.
+// Intersect returns the part that b and o share; ok is false if that is empty,
+// or if the boxes have different numbers of dimensions. With [All] it is the
+// other box.
 func (b Box) Intersect(o Box) (in Box, ok bool) {
-	bs, os := b.origin(), o.origin()
-	in = Box{Start: make([]uint64, len(bs)), Count: make([]uint64, len(bs))}
-	for d := range bs {
+	if b.IsAll() || o.IsAll() {
+		if b.IsAll() {
+			b = o
+		}
+		return Box{Start: slices.Clone(b.Start), Count: slices.Clone(b.Count)}, !slices.Contains(b.Count, 0)
+	}
+	bs, os, n := b.origin(), o.origin(), len(b.Count)
+	if len(bs) != n || len(os) != n || len(o.Count) != n {
+		return Box{}, false
+	}
+	in = Box{Start: make([]uint64, n), Count: make([]uint64, n)}
+	for d := range n {
 		lo := max(bs[d], os[d])
-		hi := min(bs[d]+b.Count[d], os[d]+o.Count[d])
-		if hi <= lo {
+		// What is left of each behind lo: their ends may not fit 64 bits.
+		left := min(remaining(bs[d], b.Count[d], lo), remaining(os[d], o.Count[d], lo))
+		if left == 0 {
 			return Box{}, false
 		}
-		in.Start[d], in.Count[d] = lo, hi-lo
+		in.Start[d], in.Count[d] = lo, left
 	}
 	return in, true
+}
+
+// remaining returns how many of count elements from start on are at from or
+// behind it; from is not before start.
+func remaining(start, count, from uint64) uint64 {
+	if skipped := from - start; skipped < count {
+		return count - skipped
+	}
+	return 0
 }
 
 // Equal reports whether both boxes select the same elements of the same array.

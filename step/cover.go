@@ -2,6 +2,7 @@ package step
 
 import (
 	"cmp"
+	"context"
 	"math/bits"
 	"slices"
 )
@@ -76,12 +77,16 @@ func sortParts(parts []overlap) {
 
 // covered returns the number of elements of a box of the given counts that lie
 // in at least one part. It takes one bit an element, and work in proportion to
-// the elements of the parts, as copying them does.
-func covered(parts []overlap, count []uint64, elements int) uint64 {
+// the elements of the parts, as copying them does. It ends early, with its
+// error, when ctx is done.
+func covered(ctx context.Context, parts []overlap, count []uint64, elements int) (uint64, error) {
 	set := make([]uint64, (elements+63)/64)
 	var levels [MaxDims]level
 	var size [MaxDims]uint64
 	for _, p := range parts {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		for d := range count {
 			size[d] = p.hi[d] - p.lo[d]
 		}
@@ -92,7 +97,7 @@ func covered(parts []overlap, count []uint64, elements int) uint64 {
 	for _, w := range set {
 		n += uint64(bits.OnesCount64(w))
 	}
-	return n
+	return n, nil
 }
 
 // mark sets the bits that the loops from level on go through.

@@ -35,7 +35,7 @@ func TestCoveredPinwheel(t *testing.T) {
 		part([]uint64{0, 0}, []uint64{1, 2}), part([]uint64{0, 2}, []uint64{2, 3}), part([]uint64{2, 1}, []uint64{3, 3}),
 		part([]uint64{1, 0}, []uint64{3, 1}), part([]uint64{1, 1}, []uint64{2, 2}),
 	}
-	if n := covered(parts, []uint64{3, 3}, 9); n != 9 {
+	if n, _ := covered(t.Context(), parts, []uint64{3, 3}, 9); n != 9 {
 		t.Errorf("covered %d, want 9", n)
 	}
 }
@@ -65,7 +65,7 @@ func TestCoverAgainstCounting(t *testing.T) {
 			mark(seen, p, 0, [3]uint64{})
 			parts = append(parts, p)
 		}
-		if got := covered(parts, count, total); got != uint64(len(seen)) {
+		if got, _ := covered(t.Context(), parts, count, total); got != uint64(len(seen)) {
 			t.Fatalf("covered %d, want %d: %v of %v", got, len(seen), parts, count)
 		}
 		if disjoint(parts) && sum != uint64(len(seen)) {

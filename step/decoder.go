@@ -1,11 +1,8 @@
 package step
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/weft-fabric/weft/internal/wire/bp5"
 	"github.com/weft-fabric/weft/internal/wire/ffs"
@@ -120,7 +117,7 @@ func (d *Decoder) format(rec []byte) (*format, error) {
 // with single variables shows when they are used.
 func (d *Decoder) Step(number uint64, metadata [][]byte, src Source, end func() error) (*Step, error) {
 	if len(metadata) > math.MaxInt32 {
-		return nil, errors.New("step: more than 2^31 ranks")
+		return nil, fmt.Errorf("step %d: %d ranks: %w", number, len(metadata), ErrMetadata)
 	}
 	s := &Step{number: number, cfg: d.cfg, metas: make([]*bp5.Metadata, len(metadata)), attrs: d.attrs, src: src, end: end}
 	formats := make([]*format, len(metadata))
@@ -195,8 +192,7 @@ func (d *Decoder) collect(s *Step, formats []*format) {
 // makeVariables makes the variables that were touched, in the order of their
 // names.
 func (d *Decoder) makeVariables(s *Step, recs []varRec) {
-	order := d.names.order()
-	slices.SortFunc(d.touched, func(a, b int32) int { return cmp.Compare(order[a], order[b]) })
+	d.names.sort(d.touched)
 	slab := make([]Variable, len(d.touched))
 	s.variables = make([]*Variable, len(d.touched))
 	for i, id := range d.touched {

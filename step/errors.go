@@ -22,8 +22,9 @@ var (
 	// ErrTooLarge says that a slice would have to be made that is larger than
 	// DecoderConfig.MaxAlloc.
 	ErrTooLarge = errors.New("more memory than allowed")
-	// ErrNotStored says that the writer stored no data for a block, only its
-	// description, as for derived variables.
+	// ErrNotStored says that there is no data for a block, only its description:
+	// the writer stored none, as for derived variables, or the step was made
+	// without a source.
 	ErrNotStored = errors.New("data not stored")
 	// ErrUnreadable says that the element type or the definition of a variable
 	// is not understood. It is listed all the same.

@@ -2,7 +2,6 @@ package step
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -33,9 +32,14 @@ func (s *Step) Fetch(ctx context.Context, gets ...Get) error {
 		case g.err != nil:
 			return g.err
 		case g.r == nil:
-			return errors.New("step: Fetch of a zero Get")
+			return fmt.Errorf("step %d: Fetch of a zero Get: %w", s.number, ErrSelection)
 		case g.r.v.step != s:
-			return fmt.Errorf("step %d: Get of %q was made with step %d", s.number, g.r.v.def.name, g.r.v.step.number)
+			return fmt.Errorf("step %d: Get of %q was made with step %d: %w", s.number, g.r.v.def.name, g.r.v.step.number, ErrSelection)
+		}
+	}
+	for _, g := range gets {
+		if err := g.r.settle(ctx); err != nil {
+			return err
 		}
 	}
 	if err := s.transfer(ctx, gets); err != nil {
@@ -70,7 +74,7 @@ func (s *Step) transfer(ctx context.Context, gets []Get) error {
 type noSource struct{}
 
 func (noSource) Read(context.Context, []Piece) error {
-	return errors.New("the step was made without a source of data")
+	return fmt.Errorf("the step was made without a source of data: %w", ErrNotStored)
 }
 
 // fetch plans readings into a batch.
@@ -147,9 +151,18 @@ func (f *fetch) addPart(r *reading, p *overlap) error {
 	return f.plan.plan(0, blk.loc+skip, dst)
 }
 
-// emit takes a read from the planner.
+// emit takes a read from the planner. A long run that must be staged is cut, so
+// that the buffer stays small.
 func (f *fetch) emit(rd read) error {
 	rd.what, rd.staged = f.now, f.now.staged
+	for rd.staged && rd.w == nil && rd.n > maxChunk {
+		head := rd
+		head.n, head.dst = maxChunk, rd.dst[:maxChunk]
+		if err := f.batch.add(head); err != nil {
+			return err
+		}
+		rd.off, rd.n, rd.dst = rd.off+maxChunk, rd.n-maxChunk, rd.dst[maxChunk:]
+	}
 	return f.batch.add(rd)
 }
 

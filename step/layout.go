@@ -104,7 +104,10 @@ func (v *Variable) arrayLayout() (*layout, error) {
 		if err != nil {
 			return nil, fmt.Errorf("rank %d: %w", rec.rank, err)
 		}
-		if m.Dims < 1 || m.Dims > MaxDims || m.Dims != metas[0].Dims && i > 0 {
+		if m.Dims < 1 || m.Dims > MaxDims {
+			return nil, fmt.Errorf("rank %d: %d dimensions, an array has 1 to %d", rec.rank, m.Dims, MaxDims)
+		}
+		if i > 0 && m.Dims != metas[0].Dims {
 			return nil, fmt.Errorf("rank %d: %d dimensions, rank %d has %d", rec.rank, m.Dims, v.recs[0].rank, metas[0].Dims)
 		}
 		metas[i] = m

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/bits"
@@ -163,22 +164,37 @@ func (r *reading) findParts() error {
 }
 
 // settle finds out how the parts cover the selection. The work may be that of
-// going through its elements, so it is done once there is memory for them.
-func (r *reading) settle() {
+// going through its elements once for each part, so it is done when there is
+// memory for them, and ends with ctx.
+func (r *reading) settle(ctx context.Context) error {
 	if r.v.def.kind.IsValue() || r.block >= 0 || r.elements == 0 {
-		return
+		return nil
 	}
 	if disjoint(r.parts) {
 		sum := uint64(0)
 		for _, p := range r.parts {
 			sum += p.elements()
 		}
-		r.missing = uint64(r.elements) - sum
-		return
+		r.missing, r.staged = uint64(r.elements)-sum, false
+		return nil
 	}
 	sortParts(r.parts)
-	r.missing = uint64(r.elements) - covered(r.parts, r.count, r.elements)
-	r.staged = true
+	r.dropHidden()
+	n, err := covered(ctx, r.parts, r.count, r.elements)
+	r.missing, r.staged = uint64(r.elements)-n, len(r.parts) > 1
+	return err
+}
+
+// dropHidden forgets the parts below one that covers the whole selection:
+// nothing of them would be left. Programs that put a whole array several times
+// in a step make such parts, and the reader would move all of them.
+func (r *reading) dropHidden() {
+	for i := len(r.parts) - 1; i > 0; i-- {
+		if r.parts[i].elements() == uint64(r.elements) {
+			r.parts = slices.Clone(r.parts[i:])
+			return
+		}
+	}
 }
 
 // intersect collects the blocks that have a part of the box, in order.

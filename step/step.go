@@ -66,8 +66,8 @@ func (s *Step) lookup(name string) (*Variable, error) {
 	if v, ok := s.Variable(name); ok {
 		return v, nil
 	}
-	hint := suggest(name, len(s.variables), func(i int) string { return s.variables[i].def.name })
-	return nil, fmt.Errorf("step %d: variable %q%s: %w", s.number, name, hint, ErrNoVariable)
+	help := hint(name, len(s.variables), func(i int) string { return s.variables[i].def.name })
+	return nil, fmt.Errorf("step %d: variable %q%s: %w", s.number, name, help, ErrNoVariable)
 }
 
 // Attributes returns all attributes known at this step, also those of earlier

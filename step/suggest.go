@@ -3,11 +3,13 @@ package step
 import (
 	"fmt"
 	"strings"
+
+	"github.com/weft-fabric/weft/internal/suggest"
 )
 
-// suggest returns a hint for a name that is not among n names, or "": names
+// hint returns a hint for a name that is not among n names, or "": names
 // that differ in case, by the folder in front, or by one or two letters.
-func suggest(name string, n int, at func(int) string) string {
+func hint(name string, n int, at func(int) string) string {
 	const most = 3
 	var found []string
 	for i := 0; i < n && len(found) < most; i++ {
@@ -21,33 +23,11 @@ func suggest(name string, n int, at func(int) string) string {
 	return " (is it " + strings.Join(found, " or ") + "?)"
 }
 
+// similar compares names of any number and length: the distance ends early.
 func similar(a, b string) bool {
 	if strings.EqualFold(a, b) || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a) {
 		return true
 	}
-	const longest = 64 // comparing takes the product of the lengths
-	if len(a) < 3 || len(a) > longest || len(b) > longest {
-		return false
-	}
-	return distance(a, b) <= len(a)/4+1 && distance(a, b) <= 2
-}
-
-// distance returns the number of letters to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := before
-			if a[i] != b[j] {
-				d = 1 + min(before, row[j], row[j+1])
-			}
-			before, row[j+1] = row[j+1], d
-		}
-	}
-	return row[len(b)]
+	most := min(2, len(a)/4+1)
+	return len(a) >= 3 && suggest.Distance(a, b, most) <= most
 }

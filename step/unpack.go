@@ -11,7 +11,7 @@ import (
 // it.
 type unpacked struct {
 	uses int    // reads that still need it
-	data []byte // nil: not decompressed yet
+	data []byte // nil: not decompressed yet, or too large to keep
 }
 
 // decode says that a read is of a whole compressed block.
@@ -23,22 +23,30 @@ type decode struct {
 }
 
 // open returns the decompressed block; stored is what the source gave. It
-// returns nil if r wants all of the block and has it now.
-func (d *decode) open(stored []byte, r *read) (data []byte, err error) {
-	if d.block.data == nil {
-		whole := r.w == nil && uint64(len(r.dst)) == d.raw
-		if whole && d.block.uses == 1 {
-			return nil, d.decompress(r.dst, stored, r.what)
+// returns nil if r wants all of the block and has it now. kept counts the bytes
+// of all blocks that wait for further reads: what does not fit into maxStaging is
+// not kept, and read and decompressed again.
+func (d *decode) open(stored []byte, r *read, kept *uint64) (data []byte, err error) {
+	u := d.block
+	u.uses--
+	if data = u.data; data != nil {
+		if u.uses == 0 {
+			u.data = nil
+			*kept -= d.raw
 		}
-		data := make([]byte, d.raw)
-		if err := d.decompress(data, stored, r.what); err != nil {
-			return nil, err
-		}
-		d.block.data = data
+		return data, nil
 	}
-	data = d.block.data
-	if d.block.uses--; d.block.uses == 0 {
-		d.block.data = nil
+	keep := u.uses > 0 && d.raw <= maxStaging-*kept
+	if whole := r.w == nil && uint64(len(r.dst)) == d.raw; whole && !keep {
+		return nil, d.decompress(r.dst, stored, r.what)
+	}
+	data = make([]byte, d.raw)
+	if err := d.decompress(data, stored, r.what); err != nil {
+		return nil, err
+	}
+	if keep {
+		u.data = data
+		*kept += d.raw
 	}
 	return data, nil
 }

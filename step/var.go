@@ -67,9 +67,14 @@ func (v Var[T]) Value(ctx context.Context) (T, error) {
 		return one[0], err
 	}
 	if r.elements == 1 {
-		err = setDst(r, one[:])
+		if err := setDst(r, one[:]); err != nil {
+			return one[0], err
+		}
+		if err := r.settle(ctx); err != nil {
+			return one[0], err
+		}
 	}
-	if r.elements != 1 || r.missing != 0 || err != nil {
+	if r.elements != 1 || r.missing != 0 {
 		return one[0], fmt.Errorf("step %d: variable %q has %d elements, %d of them missing, not one: %w", v.step.number, v.def.name, r.elements, r.missing, ErrSelection)
 	}
 	err = v.step.Fetch(ctx, Get{r: r})
@@ -104,6 +109,5 @@ func setDst[T Element](r *reading, dst []T) error {
 	} else {
 		r.dst = shmem.Bytes(dst)
 	}
-	r.settle()
 	return nil
 }

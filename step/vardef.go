@@ -1,8 +1,10 @@
 package step
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/weft-fabric/weft/internal/wire/bp5"
 )
@@ -59,7 +61,7 @@ func (def *varDef) same(o *varDef) bool {
 type names struct {
 	ids  map[string]int32
 	list []string
-	pos  []int32 // by id: the place of the name among all, in byte order
+	pos  []int32 // by id: the place of the name among those there were at the last sorting
 }
 
 // id returns the number of a name, the same each time.
@@ -73,25 +75,29 @@ func (n *names) id(name string) int32 {
 	return id
 }
 
-// order returns the places of all names. Sorting happens when names are new,
-// not in each step.
-func (n *names) order() []int32 {
-	if len(n.pos) == len(n.list) {
-		return n.pos
+// sort brings ids into the order of their names. All names are sorted only when
+// their number has grown by half: a stream may have a new one in each step.
+func (n *names) sort(ids []int32) {
+	if len(n.list) > len(n.pos)+len(n.pos)/2 {
+		n.place()
 	}
+	slices.SortFunc(ids, func(a, b int32) int {
+		if int(a) < len(n.pos) && int(b) < len(n.pos) {
+			return cmp.Compare(n.pos[a], n.pos[b])
+		}
+		return strings.Compare(n.list[a], n.list[b])
+	})
+}
+
+// place sorts all names.
+func (n *names) place() {
 	byName := make([]int32, len(n.list))
 	for i := range byName {
 		byName[i] = int32(i)
 	}
-	slices.SortFunc(byName, func(a, b int32) int {
-		if n.list[a] < n.list[b] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(byName, func(a, b int32) int { return strings.Compare(n.list[a], n.list[b]) })
 	n.pos = make([]int32, len(n.list))
 	for place, id := range byName {
 		n.pos[id] = int32(place)
 	}
-	return n.pos
 }

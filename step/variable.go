@@ -197,7 +197,6 @@ func (v *Variable) IntoBytes(sel Selector, dst []byte) Get {
 		return Get{err: r.short(len(dst), r.bytes(), "bytes")}
 	}
 	r.dst = dst
-	r.settle()
 	return Get{r: r}
 }
 

@@ -1,8 +1,11 @@
 // The ADIOS2 half of the step rows: one writer or one reader of a stream, in the same words as
 // role.go, so that both sides do the same work. It is compiled where the table is made.
 //
-//   sst writer NAME BYTES QUEUE SECONDS WARMUP copy|best
-//   sst reader NAME BYTES QUEUE SECONDS WARMUP copy|best
+//   sst writer NAME BYTES QUEUE SECONDS WARMUP
+//   sst reader NAME BYTES QUEUE SECONDS WARMUP
+//   sst version
+//
+// It puts and gets arrays of its own: this engine has no span to write into, and no view to read.
 //
 // The last line of stdout is a JSON object; a reader's counts what it took after WARMUP seconds.
 // The end of stdin means that whoever started us is gone.
@@ -30,7 +33,6 @@ struct Options
     size_t elements;
     std::string queue;
     double seconds, warmup;
-    bool best;
 };
 
 double since(Clock::time_point start)
@@ -88,16 +90,8 @@ void write(const Options &o)
     for (const auto start = Clock::now(); since(start) < o.warmup + o.seconds; step++)
     {
         engine.BeginStep();
-        if (o.best)
-        {
-            auto span = engine.Put(var);
-            fill(span.data(), o.elements, step);
-        }
-        else
-        {
-            fill(data.data(), o.elements, step);
-            engine.Put(var, data.data());
-        }
+        fill(data.data(), o.elements, step);
+        engine.Put(var, data.data());
         engine.EndStep();
     }
     engine.Close();
@@ -166,13 +160,12 @@ int main(int argc, char **argv)
         std::cout << ADIOS2_VERSION_STR << std::endl;
         return 0;
     }
-    if (argc != 8)
+    if (argc != 7)
     {
-        std::cerr << "usage: sst writer|reader NAME BYTES QUEUE SECONDS WARMUP copy|best" << std::endl;
+        std::cerr << "usage: sst writer|reader NAME BYTES QUEUE SECONDS WARMUP" << std::endl;
         return 2;
     }
-    const Options o{argv[2], std::stoul(argv[3]) / sizeof(int64_t), argv[4], std::stod(argv[5]), std::stod(argv[6]),
-                    std::string(argv[7]) == "best"};
+    const Options o{argv[2], std::stoul(argv[3]) / sizeof(int64_t), argv[4], std::stod(argv[5]), std::stod(argv[6])};
     std::thread(watch).detach();
     try
     {

@@ -149,6 +149,7 @@ type Reader struct {
 	queue     []queued
 	open      int64 // step the application holds, -1 for none
 	lastSeen  int64
+	firstSeen int64 // -1 before the first step
 	closing   bool // WriterClose came
 	failure   error
 	skipped   int64 // steps dropped by the writer, or passed over
@@ -156,7 +157,7 @@ type Reader struct {
 
 // NewReader returns a machine in phase Idle.
 func NewReader(cfg ReaderConfig) *Reader {
-	return &Reader{cfg: cfg, open: -1, lastSeen: -1, peers: map[int]bool{}}
+	return &Reader{cfg: cfg, open: -1, lastSeen: -1, firstSeen: -1, peers: map[int]bool{}}
 }
 
 // Phase returns where the reader stands.
@@ -174,6 +175,19 @@ func (r *Reader) Queued() int {
 		}
 	}
 	return n
+}
+
+// FirstStep returns the number of the first step that the writer sent, dropped
+// or not, and before it came what the writer announced. A real writer announces
+// to a late reader a step that it may not send any more.
+func (r *Reader) FirstStep() int64 {
+	switch {
+	case r.firstSeen >= 0:
+		return r.firstSeen
+	case r.response != nil:
+		return r.response.NextStep
+	}
+	return 0
 }
 
 // Skipped returns how many steps the writer dropped or the reader passed over.
@@ -369,6 +383,9 @@ func (r *Reader) check(m *sstmsg.WriterResponse) error {
 
 func (r *Reader) step(m *sstmsg.TimestepMetadata, free func()) []ReaderAction {
 	r.lastSeen = m.Step
+	if r.firstSeen < 0 {
+		r.firstSeen = m.Step
+	}
 	r.queue = append(r.queue, queued{m, free})
 	if m.Metadata == nil {
 		r.skipped++

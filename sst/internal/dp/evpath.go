@@ -15,6 +15,7 @@ var (
 	errRank  = errors.New("no such writer rank")
 	errReply = errors.New("reply does not match its request")
 	errPush  = errors.New("preloaded block too short")
+	errOver  = errors.New("step is over")
 )
 
 // maxRequest is the most that one request asks for: releases up to 2.10 cannot
@@ -57,7 +58,17 @@ type preloaded struct {
 	here  bool
 	over  bool // its step is over: free it after the last use
 	users int
-	ready chan struct{} // closed when here, or when the plane fails
+	awake bool
+	ready chan struct{} // closed when here, when the step is over, or when the plane fails
+}
+
+// wake lets everybody who waits for the block look again. The caller holds the
+// plane's lock.
+func (p *preloaded) wake() {
+	if !p.awake {
+		p.awake = true
+		close(p.ready)
+	}
 }
 
 // drop gives the memory back if nobody uses it. The caller holds the plane's lock.
@@ -91,11 +102,24 @@ func NewEvpath(cfg EvpathConfig) *Evpath {
 }
 
 // Attach tells the plane the writer ranks' identities. Blocks may have been
-// pushed before.
+// pushed before; those of ranks that there are not go back.
 func (e *Evpath) Attach(writerIDs []int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.writers = writerIDs
+	for b, p := range e.preloads {
+		if b.rank >= len(writerIDs) {
+			e.end(b, p)
+		}
+	}
+}
+
+// end takes the entry of a block out. The caller holds mu.
+func (e *Evpath) end(b block, p *preloaded) {
+	p.over = true
+	p.wake()
+	p.drop()
+	delete(e.preloads, b)
 }
 
 func (e *Evpath) ranks() []int64 {
@@ -262,27 +286,30 @@ func (b *batch) finish(err error) {
 func (e *Evpath) Push(m *sstmsg.Preload, free func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if m.WriterRank < 0 || m.WriterRank >= int64(len(e.writers)) {
+	attached := e.writers != nil
+	if m.WriterRank < 0 || m.WriterRank > maxRank || attached && m.WriterRank >= int64(len(e.writers)) || m.Step <= e.forgot || e.failure != nil {
 		free()
 		return
 	}
 	p := e.awaited(block{m.Step, int(m.WriterRank)})
-	if m.Step <= e.forgot || p.here || e.failure != nil {
+	if p.here {
 		free()
 		return
 	}
 	p.data, p.free, p.here = m.Data.Bytes(), free, true
-	close(p.ready)
+	p.wake()
 }
 
-// awaited returns the entry of a block. The caller holds mu.
+// maxRank bounds the ranks that are believed before Attach.
+const maxRank = 1<<31 - 1
+
+// awaited returns the entry of a block of a step that is not over. The caller
+// holds mu.
 func (e *Evpath) awaited(b block) *preloaded {
 	p := e.preloads[b]
 	if p == nil {
 		p = &preloaded{ready: make(chan struct{})}
-		if b.step > e.forgot {
-			e.preloads[b] = p
-		}
+		e.preloads[b] = p
 	}
 	return p
 }
@@ -309,24 +336,41 @@ func (e *Evpath) readPreloaded(ctx context.Context, number int64, pieces []step.
 
 // await returns the block once it is here, in use until unuse.
 func (e *Evpath) await(ctx context.Context, b block) (*preloaded, error) {
-	e.mu.Lock()
-	p := e.awaited(b)
-	failed := !p.here && e.failure != nil
-	e.mu.Unlock()
-	if !failed {
-		select {
-		case <-p.ready:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	p, err := e.expect(b)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-p.ready:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !p.here {
+	switch {
+	case p.here && !p.over:
+		p.users++
+		return p, nil
+	case e.failure != nil:
 		return nil, e.failure
 	}
-	p.users++
-	return p, nil
+	return nil, fmt.Errorf("step %d: %w", b.step, errOver)
+}
+
+// expect returns the entry of a block that is here, or can still come.
+func (e *Evpath) expect(b block) (*preloaded, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p, known := e.preloads[b]
+	switch {
+	case known && p.here:
+		return p, nil
+	case e.failure != nil:
+		return nil, e.failure
+	case b.step <= e.forgot:
+		return nil, fmt.Errorf("step %d: %w", b.step, errOver)
+	}
+	return e.awaited(b), nil
 }
 
 func (e *Evpath) unuse(p *preloaded) {
@@ -344,9 +388,7 @@ func (e *Evpath) Forget(number int64) {
 	e.forgot = max(e.forgot, number)
 	for b, p := range e.preloads {
 		if b.step <= number {
-			p.over = true
-			p.drop()
-			delete(e.preloads, b)
+			e.end(b, p)
 		}
 	}
 }
@@ -383,9 +425,7 @@ func (e *Evpath) Fail(err error) {
 		delete(e.pending, id)
 	}
 	for _, p := range e.preloads {
-		if !p.here {
-			close(p.ready)
-		}
+		p.wake()
 	}
 	e.mu.Unlock()
 	for _, r := range hit {

@@ -74,7 +74,7 @@ func streamName(dir string) string { return filepath.Join(dir, "heat") }
 type report struct {
 	Step      uint64
 	Bytes     int
-	Deviation float64       // from the analytic solution; -1 if it is not a number
+	Deviation float64 // from the analytic solution; -1 if it is not a number
 	Picture   picture
 }
 
@@ -86,11 +86,12 @@ func runDemo(ctx context.Context, env Env, opt demoOptions) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	writer, err := startChild(ctx, env, opt.args(demoWriterName, dir))
+	writer, err := startChild(ctx, env, opt.args(demoWriterName, dir), nil)
 	if err != nil {
 		return err
 	}
-	reader, err := startChild(ctx, env, opt.args(demoReaderName, dir))
+	reports, reporter := io.Pipe()
+	reader, err := startChild(ctx, env, opt.args(demoReaderName, dir), reporter)
 	if err != nil {
 		cancel(err)
 		return errors.Join(err, writer.wait())
@@ -102,7 +103,8 @@ func runDemo(ctx context.Context, env Env, opt demoOptions) (err error) {
 			cancel(err)
 		}
 	}()
-	sum, watchErr := watchDemo(env, opt, reader.stdout)
+	sum, watchErr := watchDemo(env, opt, reports)
+	reports.Close() // lest a process that still talks waits for us
 	if watchErr != nil {
 		cancel(watchErr)
 	}
@@ -189,18 +191,18 @@ func (s *summary) print(env Env, opt demoOptions) error {
 // child is a process of the demo. It ends when its standard input does, so that
 // it never outlives this process.
 type child struct {
-	cmd    *exec.Cmd
-	name   string
-	stdin  io.WriteCloser
-	stdout *io.PipeReader
-	done   chan struct{}
-	err    error
+	cmd  *exec.Cmd
+	name string
+	done chan struct{}
+	err  error
 }
 
 // childGrace is the time that children have to leave cleanly.
 const childGrace = 10 * time.Second
 
-func startChild(ctx context.Context, env Env, args []string) (*child, error) {
+// startChild starts this program again. Its standard output goes to stdout,
+// which is closed when it has ended; nil discards it.
+func startChild(ctx context.Context, env Env, args []string, stdout io.WriteCloser) (*child, error) {
 	if env.Self[0] == "" {
 		return nil, errors.New("demo: the path of this program is not known")
 	}
@@ -210,20 +212,24 @@ func startChild(ctx context.Context, env Env, args []string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, in := io.Pipe()
-	cmd.Stdout, cmd.Stderr = in, env.Stderr
+	cmd.Stderr = env.Stderr
+	if stdout != nil {
+		cmd.Stdout = stdout
+	}
 	cmd.Cancel = stdin.Close
 	cmd.WaitDelay = childGrace
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
-	c := &child{cmd: cmd, name: args[0], stdin: stdin, stdout: out, done: make(chan struct{})}
+	c := &child{cmd: cmd, name: args[0], done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
 		if err := cmd.Wait(); err != nil {
 			c.err = fmt.Errorf("%s: %w", c.name, err)
 		}
-		in.Close()
+		if stdout != nil {
+			c.err = errors.Join(c.err, stdout.Close())
+		}
 	}()
 	return c, nil
 }

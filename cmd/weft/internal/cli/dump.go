@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -58,14 +57,14 @@ type dumper struct {
 	env   Env
 	opt   dumpOptions
 	cut   slice
-	out   *bufio.Writer
+	out   *output
 	found map[string]bool // patterns that matched
 	bad   bool            // stderr was told of something
 	attrs map[string]string
 }
 
 func runDump(ctx context.Context, env Env, name string, opt dumpOptions) (err error) {
-	d := &dumper{env: env, opt: opt, out: bufio.NewWriterSize(env.Stdout, 1<<16), found: map[string]bool{}, attrs: map[string]string{}}
+	d := &dumper{env: env, opt: opt, out: newOutput(env.Stdout), found: map[string]bool{}, attrs: map[string]string{}}
 	if err := d.check(); err != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ func (d *dumper) check() (err error) {
 func (d *dumper) run(ctx context.Context, src source) error {
 	for n := 0; d.opt.steps == 0 || n < d.opt.steps; n++ {
 		st, err := src.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -131,16 +130,18 @@ func (d *dumper) step(ctx context.Context, st *step.Step) error {
 			vars = append(vars, v)
 		}
 	}
-	var err error
+	show := d.stepText
 	if d.opt.json {
-		err = d.stepJSON(ctx, st, vars)
-	} else {
-		err = d.stepText(ctx, st, vars)
+		show = d.stepJSON
 	}
+	err := show(ctx, st, vars)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return errors.Join(err, d.out.Flush())
+	if err == nil {
+		err = d.out.flush()
+	}
+	return err
 }
 
 func (d *dumper) wanted(name string) bool {
@@ -161,15 +162,4 @@ func (d *dumper) wanted(name string) bool {
 func (d *dumper) complain(err error) {
 	d.bad = true
 	fmt.Fprintf(d.env.Stderr, "weft: %s\n", message(err))
-}
-
-// errOutput marks errors of stdout, which end the dump.
-type errOutput struct{ error }
-
-func (e errOutput) Unwrap() error { return e.error }
-
-// isOutput reports whether err came from stdout.
-func isOutput(err error) bool {
-	_, ok := errors.AsType[errOutput](err)
-	return ok
 }

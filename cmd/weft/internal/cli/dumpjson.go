@@ -10,29 +10,29 @@ import (
 
 // stepJSON prints one step as one line; docs/cli.md describes it.
 func (d *dumper) stepJSON(ctx context.Context, st *step.Step, vars []*step.Variable) error {
-	fmt.Fprintf(d.out, `{"step":%d,"variables":{`, st.Number()) // errors stay in the bufio.Writer
+	d.out.printf(`{"step":%d,"variables":{`, st.Number())
 	for i, v := range vars {
 		if i > 0 {
-			d.out.WriteByte(',')
+			d.out.text(",")
 		}
-		d.out.Write(append(appendJSONString(nil, v.Name()), ':'))
+		d.out.bytes(append(appendJSONString(nil, v.Name()), ':'))
 		if err := d.varJSON(ctx, v); err != nil {
 			if isOutput(err) || ctx.Err() != nil {
 				return err
 			}
 			d.complain(err)
-			d.out.Write(appendJSONString([]byte(`,"error":`), message(err)))
+			d.out.bytes(appendJSONString([]byte(`,"error":`), message(err)))
 		}
-		d.out.WriteByte('}')
+		d.out.text("}")
 	}
 	b := appendAttributes([]byte("},"), st.Attributes())
-	_, err := d.out.Write(append(b, "}\n"...))
-	return err
+	d.out.bytes(append(b, "}\n"...))
+	return nil
 }
 
 // varJSON prints the object of a variable without its closing brace.
 func (d *dumper) varJSON(ctx context.Context, v *step.Variable) error {
-	fmt.Fprintf(d.out, `{"type":%q,"kind":%q`, v.Type(), v.Kind())
+	d.out.printf(`{"type":%q,"kind":%q`, v.Type(), v.Kind())
 	if err := v.Err(); err != nil {
 		return err
 	}
@@ -50,12 +50,12 @@ func (d *dumper) varJSON(ctx context.Context, v *step.Variable) error {
 }
 
 func (d *dumper) blocksJSON(ctx context.Context, v *step.Variable) (err error) {
-	d.out.WriteString(`,"blocks":[`)
+	d.out.text(`,"blocks":[`)
 	for i, blk := range v.Blocks() {
 		if i > 0 {
-			d.out.WriteByte(',')
+			d.out.text(",")
 		}
-		fmt.Fprintf(d.out, `{"rank":%d`, blk.Rank)
+		d.out.printf(`{"rank":%d`, blk.Rank)
 		sel, cutErr := d.cut.selectionOfBlock(v, blk)
 		if err = cutErr; err == nil {
 			if !d.cut.all() {
@@ -64,12 +64,12 @@ func (d *dumper) blocksJSON(ctx context.Context, v *step.Variable) (err error) {
 			d.dims("count", sel.box.Count)
 			err = d.dataJSON(ctx, v, sel)
 		}
-		d.out.WriteByte('}')
+		d.out.text("}")
 		if err != nil {
 			break
 		}
 	}
-	d.out.WriteByte(']')
+	d.out.text("]")
 	return err
 }
 
@@ -81,30 +81,26 @@ func (d *dumper) dims(key string, dims []uint64) {
 		}
 		b = strconv.AppendUint(b, n, 10)
 	}
-	d.out.Write(append(b, ']'))
+	d.out.bytes(append(b, ']'))
 }
 
 // dataJSON prints the elements. The array is closed whatever happens, so that
 // the line stays JSON.
 func (d *dumper) dataJSON(ctx context.Context, v *step.Variable, sel selection) error {
-	d.out.WriteString(`,"data":[`)
+	d.out.text(`,"data":[`)
 	first := true
 	r := reader{style: jsonStyle, element: func(text []byte) error {
 		if !first {
-			if err := d.out.WriteByte(','); err != nil {
-				return errOutput{err}
-			}
+			d.out.text(",")
 		}
 		first = false
-		if _, err := d.out.Write(text); err != nil {
-			return errOutput{err}
-		}
-		return nil
+		d.out.bytes(text)
+		return d.out.err
 	}}
 	missing, err := r.read(ctx, v, sel)
-	d.out.WriteByte(']')
+	d.out.text("]")
 	if err == nil && missing > 0 {
-		fmt.Fprintf(d.out, `,"missing":%d`, missing)
+		d.out.printf(`,"missing":%d`, missing)
 	}
 	return err
 }

@@ -14,48 +14,52 @@ const elementsPerRow = 6
 
 // stepText prints one step for people, as "bpls -dt" does.
 func (d *dumper) stepText(ctx context.Context, st *step.Step, vars []*step.Variable) error {
-	fmt.Fprintf(d.out, "Step %d:\n", st.Number())
+	d.out.printf("Step %d:\n", st.Number())
+	var attrs []line
+	if len(d.opt.vars) == 0 {
+		attrs = d.newAttrs(st)
+	}
 	wt, wn := minTypeWidth, minNameWidth
+	for _, a := range attrs {
+		wt, wn = max(wt, utf8.RuneCountInString(a.typ)), max(wn, utf8.RuneCountInString(a.name))
+	}
 	for _, v := range vars {
 		wt, wn = max(wt, utf8.RuneCountInString(v.Type().String())), max(wn, utf8.RuneCountInString(v.Name()))
 	}
-	if len(d.opt.vars) == 0 {
-		d.attrsText(st, wt, wn)
+	for _, a := range attrs {
+		d.out.printf("  %-*s  %-*s  %s\n", wt, a.typ, wn, a.name, a.rest)
 	}
 	for _, v := range vars {
-		e := &entry{kind: v.Kind()}
-		e.steps = 1
-		for _, blk := range v.Blocks() {
-			if e.kind == step.LocalArrayKind {
-				e.seeDims(blk.Box.Count)
-			}
-		}
-		if e.kind != step.LocalArrayKind {
-			e.seeDims(v.Shape())
-		}
-		e.blocks.see(uint64(v.NumBlocks()))
-		fmt.Fprintf(d.out, "  %-*s  %-*s  %s", wt, v.Type(), wn, v.Name(), e.shape())
+		d.out.printf("  %-*s  %-*s  %s", wt, v.Type(), wn, v.Name(), shapeText(v))
 		if err := d.varText(ctx, v); err != nil {
 			if isOutput(err) || ctx.Err() != nil {
 				return err
 			}
 			d.complain(err)
-			fmt.Fprintf(d.out, "\n    ! %s\n", message(err))
+			d.out.printf("\n    ! %s\n", message(err))
 		}
 	}
-	return d.out.Flush()
+	return nil
 }
 
-// attrsText prints the attributes that are new or have changed.
-func (d *dumper) attrsText(st *step.Step, wt, wn int) {
+// shapeText renders the shape of a variable in one step, as ls does.
+func shapeText(v *step.Variable) string {
+	e := &entry{kind: v.Kind(), steps: 1}
+	e.see(v)
+	return e.shape()
+}
+
+// newAttrs lists the attributes that are new or have changed.
+func (d *dumper) newAttrs(st *step.Step) (list []line) {
 	for _, a := range st.Attributes() {
 		text := attrText(a)
 		if old, known := d.attrs[a.Name()]; known && old == text {
 			continue
 		}
 		d.attrs[a.Name()] = text
-		fmt.Fprintf(d.out, "  %-*s  %-*s  attr   = %s\n", wt, a.Type(), wn, a.Name(), text)
+		list = append(list, line{typ: a.Type().String(), name: a.Name(), rest: "attr   = " + text})
 	}
+	return list
 }
 
 func (d *dumper) varText(ctx context.Context, v *step.Variable) error {
@@ -63,13 +67,13 @@ func (d *dumper) varText(ctx context.Context, v *step.Variable) error {
 		return err
 	}
 	if v.Kind() == step.LocalArrayKind {
-		d.out.WriteByte('\n')
+		d.out.text("\n")
 		for _, blk := range v.Blocks() {
 			sel, err := d.cut.selectionOfBlock(v, blk)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(d.out, "        block %d of rank %d: %s\n", blk.Index, blk.Rank, step.DimString(blk.Box.Count))
+			d.out.printf("        block %d of rank %d: %s\n", blk.Index, blk.Rank, step.DimString(blk.Box.Count))
 			if err := d.rows(ctx, v, sel); err != nil {
 				return err
 			}
@@ -83,19 +87,17 @@ func (d *dumper) varText(ctx context.Context, v *step.Variable) error {
 	if v.Kind() == step.GlobalValueKind {
 		return d.valueText(ctx, v, sel)
 	}
-	d.out.WriteByte('\n')
+	d.out.text("\n")
 	if !d.cut.all() {
-		fmt.Fprintf(d.out, "    slice %s\n", sliceText(sel.box))
+		d.out.printf("    slice %s\n", sliceText(sel.box))
 	}
 	return d.rows(ctx, v, sel)
 }
 
 func (d *dumper) valueText(ctx context.Context, v *step.Variable, sel selection) error {
 	r := reader{style: textStyle, element: func(text []byte) error {
-		if _, err := fmt.Fprintf(d.out, " = %s\n", text); err != nil {
-			return errOutput{err}
-		}
-		return nil
+		d.out.printf(" = %s\n", text)
+		return d.out.err
 	}}
 	_, err := r.read(ctx, v, sel)
 	return err
@@ -118,23 +120,21 @@ func (d *dumper) rows(ctx context.Context, v *step.Variable, sel selection) erro
 	r := reader{style: textStyle, element: func(text []byte) error {
 		if n%elementsPerRow == 0 {
 			if n > 0 {
-				d.out.WriteByte('\n')
+				d.out.text("\n")
 			}
-			fmt.Fprintf(d.out, "    %s    ", indexText(sel.box, n))
+			d.out.printf("    %s   ", indexText(sel.box, n))
 		}
 		n++
-		d.out.Write(text)
-		if err := d.out.WriteByte(' '); err != nil {
-			return errOutput{err}
-		}
-		return nil
+		d.out.text(" ")
+		d.out.bytes(text)
+		return d.out.err
 	}}
 	missing, err := r.read(ctx, v, sel)
 	if n > 0 {
-		d.out.WriteByte('\n')
+		d.out.text("\n")
 	}
 	if err == nil && missing > 0 {
-		fmt.Fprintf(d.out, "    (%d elements were not written)\n", missing)
+		d.out.printf("    (%d elements were not written)\n", missing)
 	}
 	return err
 }

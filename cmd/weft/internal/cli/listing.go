@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,6 +77,17 @@ func (e *entry) add(ctx context.Context, v *step.Variable, compute bool) {
 	if err := v.Err(); err != nil {
 		e.err = err
 	}
+	e.see(v)
+	if e.typ == step.String && e.kind == step.GlobalValueKind {
+		if s, err := v.Any(ctx, step.All); err == nil {
+			e.text = string(appendAny(nil, s, shortStyle, " "))
+		}
+	}
+	e.bounds.add(ctx, v, compute)
+}
+
+// see takes the shape of v in.
+func (e *entry) see(v *step.Variable) {
 	if e.kind == step.LocalArrayKind {
 		e.blocks.see(uint64(v.NumBlocks()))
 		for _, b := range v.Blocks() {
@@ -86,12 +96,6 @@ func (e *entry) add(ctx context.Context, v *step.Variable, compute bool) {
 	} else {
 		e.seeDims(v.Shape())
 	}
-	if e.typ == step.String && e.kind == step.GlobalValueKind {
-		if s, err := v.Any(ctx, step.All); err == nil {
-			e.text = string(appendAny(nil, s, shortStyle, " "))
-		}
-	}
-	e.bounds.add(ctx, v, compute)
 }
 
 func (e *entry) seeDims(shape []uint64) {
@@ -188,7 +192,7 @@ const (
 	minNameWidth = 4
 )
 
-func (l *listing) writeText(w io.Writer, opt lsOptions, src source) {
+func (l *listing) writeText(w *output, opt lsOptions, src source) {
 	if opt.verbose {
 		l.writeHeader(w, src)
 	}
@@ -198,27 +202,27 @@ func (l *listing) writeText(w io.Writer, opt lsOptions, src source) {
 		wt, wn = max(wt, utf8.RuneCountInString(ln.typ)), max(wn, utf8.RuneCountInString(ln.name))
 	}
 	for _, ln := range lines {
-		fmt.Fprintf(w, "  %-*s  %-*s  %s\n", wt, ln.typ, wn, ln.name, ln.rest)
+		w.printf("  %-*s  %-*s  %s\n", wt, ln.typ, wn, ln.name, ln.rest)
 	}
 }
 
-func (l *listing) writeHeader(w io.Writer, src source) {
+func (l *listing) writeHeader(w *output, src source) {
 	what := "File info:"
 	if src.Live() {
 		what = "Stream info:"
 	}
-	fmt.Fprintf(w, "%s\n  of variables:  %d\n  of attributes: %d\n", what, len(l.vars), len(l.attrs))
+	w.printf("%s\n  of variables:  %d\n  of attributes: %d\n", what, len(l.vars), len(l.attrs))
 	for _, ln := range src.Describe() {
-		fmt.Fprintln(w, ln)
+		w.text(ln + "\n")
 	}
 	if src.Live() {
-		fmt.Fprintf(w, "  step:          %d\n", l.first)
+		w.printf("  step:          %d\n", l.first)
 	}
-	fmt.Fprintln(w)
+	w.text("\n")
 }
 
 // writeJSON prints the listing as one object; see docs/cli.md.
-func (l *listing) writeJSON(w io.Writer, name string, opt lsOptions) {
+func (l *listing) writeJSON(w *output, name string, opt lsOptions) {
 	b := appendJSONString([]byte(`{"name":`), name)
 	b = fmt.Appendf(b, `,"steps":%d,"variables":{`, l.steps)
 	names := make([]string, 0, len(l.vars))
@@ -237,7 +241,7 @@ func (l *listing) writeJSON(w io.Writer, name string, opt lsOptions) {
 	if opt.attrs {
 		b = appendAttributes(append(b, ','), l.attrs)
 	}
-	w.Write(append(b, "}\n"...)) // a bufio.Writer keeps its error
+	w.bytes(append(b, "}\n"...))
 }
 
 func (e *entry) appendJSON(b []byte) []byte {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/weft-fabric/weft/bp"
 )
 
 type lsOptions struct {
@@ -57,13 +54,13 @@ func runLs(ctx context.Context, env Env, name string, opt lsOptions) (err error)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	out := bufio.NewWriter(env.Stdout)
+	out := newOutput(env.Stdout)
 	if opt.json {
 		list.writeJSON(out, name, opt)
 	} else {
 		list.writeText(out, opt, src)
 	}
-	if err := out.Flush(); err != nil {
+	if err := out.flush(); err != nil {
 		return err
 	}
 	if f, ok := src.(*fileSource); ok && scanErr == nil && f.Active() {
@@ -79,9 +76,9 @@ func collect(ctx context.Context, src source, opt lsOptions) (*listing, error) {
 	for {
 		st, err := src.Next(ctx)
 		switch {
-		case err == io.EOF && list.steps == 0 && src.Live():
+		case errors.Is(err, io.EOF) && list.steps == 0 && src.Live():
 			return list, errors.New("the stream ended before another step came")
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return list, nil
 		case err != nil:
 			return list, err
@@ -92,5 +89,3 @@ func collect(ctx context.Context, src source, opt lsOptions) (*listing, error) {
 		}
 	}
 }
-
-var _ = bp.ErrIncomplete // its steps are listed, see docs/cli.md

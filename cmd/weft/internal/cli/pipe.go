@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ const pipeQueue = 4
 
 func newPipe(env Env) *cobra.Command {
 	var params []string
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "pipe IN OUT [--param Key=Value]...",
 		Short: "Send a BP5 file, or another stream, as a stream",
@@ -32,14 +34,15 @@ Two defaults matter: RendezvousReaderCount=1 waits for one reader before the
 first step; QueueLimit is 4 here, not unlimited.`,
 		Args: args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			return runPipe(cmd.Context(), env, list[0], list[1], params)
+			return runPipe(cmd.Context(), env, list[0], list[1], params, timeout)
 		},
 	}
 	cmd.Flags().StringArrayVar(&params, "param", nil, "parameter of the target stream, Key=Value")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait this long for the source, and for each of its steps")
 	return cmd
 }
 
-func runPipe(ctx context.Context, env Env, in, out string, params []string) (err error) {
+func runPipe(ctx context.Context, env Env, in, out string, params []string, timeout time.Duration) (err error) {
 	p, err := parseParams(params)
 	if err != nil {
 		return err
@@ -53,7 +56,7 @@ func runPipe(ctx context.Context, env Env, in, out string, params []string) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, closeSession(session, log)) }()
-	src, err := openSource(ctx, env, in, sourceOptions{session: session})
+	src, err := openSource(ctx, env, in, sourceOptions{session: session, timeout: timeout})
 	if err != nil {
 		return err
 	}
@@ -129,7 +132,7 @@ func checkTarget(in, out string) error {
 func (c *copier) run(ctx context.Context, src source) error {
 	for {
 		st, err := src.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

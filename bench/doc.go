@@ -1,0 +1,22 @@
+// Command bench measures what a step costs, against the real ADIOS2 on the same
+// machine in the same run, and prints a table: ours, theirs, ratio, spread.
+//
+//	go run ./bench [-rounds N] [-seconds S] [-only REGEXP] [-json] [-cpuprofile DIR]
+//
+// A row is a payload and a queue limit. In each round every row runs all four
+// paths, one after the other: Weft to Weft, Weft to ADIOS2, ADIOS2 to Weft,
+// ADIOS2 to ADIOS2. So they see the same neighbours on the machine, and a ratio
+// compares runs of one round. The table has the median over the rounds, and the
+// least and the greatest. Before each round the machine is looked at for 200 ms:
+// rounds that began on a busy one are counted as such.
+//
+// Writer and reader are processes of their own, over TCP on the loopback
+// interface. Both sides touch every byte: the writer fills its array, the reader
+// sums what it gets and checks the sum. The ADIOS2 side is peers/sst.cpp, which
+// does the same by ADIOS2's public interface; it is compiled in a Debian root
+// with ADIOS2 (interop/root.sh). Where there can be no root the Weft rows are
+// measured alone, and the table says so.
+//
+// The process that is started runs the others, one pair at a time, and ends
+// them with itself, however it ends. The package is no library.
+package main

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := mainCode(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Exit codes besides 0 and 1.
+const (
+	exitUsage       = 2
+	exitInterrupted = 130 // as a shell has it
+)
+
+// mainCode runs the program and returns its exit code.
+func mainCode(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var err error
+	if len(args) > 0 && args[0] == roleWord {
+		err = roleMain(ctx, args[1:])
+	} else {
+		err = benchMain(ctx, args, stdout, stderr)
+	}
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "bench: interrupted")
+		return exitInterrupted
+	}
+	fmt.Fprintln(stderr, err)
+	if errors.Is(err, errUsage) {
+		return exitUsage
+	}
+	return 1
+}
+
+func roleMain(ctx context.Context, args []string) error {
+	ctx, cancel := watchStdin(ctx)
+	defer cancel()
+	return runRole(ctx, args)
+}
+
+var errUsage = errors.New("bench: bad command line")
+
+// benchMain measures and prints.
+func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c, asJSON, err := parseFlags(args, stderr)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c.log, c.self = stderr, []string{self}
+	rep, err := run(ctx, c)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		e := json.NewEncoder(stdout)
+		e.SetIndent("", "\t")
+		return e.Encode(rep)
+	}
+	return writeTable(stdout, rep)
+}
+
+// parseFlags reads the command line. The defaults take less than five minutes.
+func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err error) {
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.IntVar(&c.rounds, "rounds", 5, "how often each pair runs")
+	f.Float64Var(&c.seconds, "seconds", 1.5, "how long each pair is measured in a round")
+	only := f.String("only", "", "measure the rows and paths that match this `regexp`, as \"8 MiB, queue 1, put, get, Weft → ADIOS2\"")
+	f.BoolVar(&asJSON, "json", false, "print JSON, with every sample")
+	f.StringVar(&c.profile, "cpuprofile", "", "write CPU profiles of the Weft processes to this `folder`")
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return c, false, err
+		}
+		return c, false, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if f.NArg() > 0 || c.rounds < 1 || !(c.seconds > 0 && c.seconds <= 60) {
+		return c, false, fmt.Errorf("%w: want rounds of at least 1, seconds up to 60, and no words besides flags", errUsage)
+	}
+	c.only, err = regexp.Compile(*only)
+	if err != nil {
+		return c, false, fmt.Errorf("%w: -only: %w", errUsage, err)
+	}
+	if c.profile != "" {
+		if err := os.MkdirAll(c.profile, 0o755); err != nil {
+			return c, false, err
+		}
+	}
+	return c, asJSON, nil
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/weft-fabric/weft/internal/testutil"
+)
+
+// TestMain lets the test binary stand for the program: the runner under test
+// starts it with the arguments of a role.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == roleWord {
+		os.Exit(mainCode(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	testutil.Main(m)
+}
+
+func TestFlags(t *testing.T) {
+	c, asJSON, err := parseFlags([]string{"-rounds", "3", "-seconds", "0.5", "-only", "8 B", "-json"}, io.Discard)
+	if err != nil || !asJSON || c.rounds != 3 || c.seconds != 0.5 || c.only.String() != "8 B" {
+		t.Errorf("%+v %v %v", c, asJSON, err)
+	}
+	for _, bad := range [][]string{
+		{"-rounds", "0"}, {"-seconds", "0"}, {"-seconds", "NaN"}, {"-seconds", "61"}, {"-only", "("}, {"word"}, {"-nothing"},
+	} {
+		if _, _, err := parseFlags(bad, io.Discard); !errors.Is(err, errUsage) {
+			t.Errorf("%v: %v", bad, err)
+		}
+		if code := mainCode(t.Context(), bad, io.Discard, io.Discard); code != exitUsage {
+			t.Errorf("%v: exit %d", bad, code)
+		}
+	}
+	if code := mainCode(t.Context(), []string{"-h"}, io.Discard, io.Discard); code != 0 {
+		t.Errorf("-h: exit %d", code)
+	}
+}
+
+// The default run must stay below five minutes: time measured, and half a
+// second for each start.
+func TestDefaultIsBounded(t *testing.T) {
+	c, _, err := parseFlags(nil, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := len(plan(regexp.MustCompile(""), true)) * c.rounds
+	if s := float64(pairs) * ((1+warmup)*c.seconds + 0.5); s > 300 {
+		t.Errorf("%d pairs take %.0f s", pairs, s)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out bytes.Buffer
+	if code := mainCode(ctx, []string{"-rounds", "1"}, &out, io.Discard); code != exitInterrupted || out.Len() > 0 {
+		t.Errorf("exit %d, said %q", code, out.String())
+	}
+}
+
+// measure runs the Weft rows that match, with child processes.
+func measure(t *testing.T, only string, profile string) *report {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &runner{
+		config: config{rounds: 2, seconds: 0.2, only: regexp.MustCompile(only), profile: profile, log: io.Discard, self: []string{self}},
+		dir:    t.TempDir(),
+	}
+	rep := &report{Machine: describeMachine(), Seconds: 0.2}
+	if err := r.rounds(t.Context(), rep, plan(r.config.only, false)); err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+func TestWeftRows(t *testing.T) {
+	profile := t.TempDir()
+	rep := measure(t, "^8 B", profile)
+	if len(rep.Lines) != 2 || len(rep.Loads) != 2 {
+		t.Fatalf("%d lines, %d loads", len(rep.Lines), len(rep.Loads))
+	}
+	for _, l := range rep.Lines {
+		for i, s := range l.Samples {
+			if s.Round != i || s.Steps < 1 || s.rate() <= 0 || s.WriterStep < s.Steps || s.WriterCPU <= 0 || s.ReaderCPU <= 0 {
+				t.Errorf("%v: %+v", l.Row, s)
+			}
+		}
+	}
+	files, err := os.ReadDir(profile)
+	if err != nil || len(files) != 4 {
+		t.Errorf("%d profiles, %v", len(files), err)
+	}
+	b, err := json.Marshal(rep)
+	if err != nil || !strings.Contains(string(b), `"writer":"Weft"`) {
+		t.Errorf("%v %s", err, b)
+	}
+}
+
+// One end that fails must end the other, and be named.
+func TestEndFails(t *testing.T) {
+	r := &runner{config: config{seconds: 0.05, self: []string{"/bin/sh", "-c", `case $2 in writer) exec cat;; *) echo no such thing >&2; exit 5;; esac`, "x"}}, dir: t.TempDir()}
+	_, err := r.pair(t.Context(), job{rows[0], path{weft, weft}})
+	if err == nil || !strings.Contains(err.Error(), "Weft reader") || !strings.Contains(err.Error(), "no such thing") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestNoProgram(t *testing.T) {
+	r := &runner{config: config{seconds: 0.05, self: []string{"/no/such/program"}}, dir: t.TempDir()}
+	if _, err := r.pair(t.Context(), job{rows[0], path{weft, weft}}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCollect(t *testing.T) {
+	end := func(out string, err error) *process {
+		p := &process{what: "end", err: err}
+		p.out.WriteString(out)
+		return p
+	}
+	if _, err := collect(end(`{"steps":5}`, nil), end(`{"steps":4,"bad":1,"seconds":1}`, nil), nil); !errors.Is(err, errWrong) {
+		t.Errorf("wrong data: %v", err)
+	}
+	if _, err := collect(end(`{"steps":5}`, nil), end(`{"steps":0}`, nil), nil); !errors.Is(err, errNothing) {
+		t.Errorf("no steps: %v", err)
+	}
+	if _, err := collect(end(`{"steps":5}`, nil), end("hello", nil), nil); err == nil {
+		t.Error("nonsense was taken")
+	}
+	broken := errors.New("broken")
+	if _, err := collect(end("", broken), end(`{"steps":1}`, nil), nil); !errors.Is(err, broken) {
+		t.Errorf("failed end: %v", err)
+	}
+}

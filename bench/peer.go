@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// suite is the Debian root in which the ADIOS2 side is compiled and runs.
+const suite = "trixie-dev"
+
+//go:embed peers/sst.cpp
+var peerSource []byte
+
+// errNoModule says that we were not started inside the module, where root.sh is.
+var errNoModule = errors.New("bench: no interop/root.sh above the current folder")
+
+// peer is the ADIOS2 side, compiled.
+type peer struct {
+	script  string // root.sh
+	dir     string // with the program and the contact files, the same path inside
+	version string // of ADIOS2
+}
+
+// makePeer compiles the ADIOS2 side into dir. It makes the root first where it
+// has to, which takes a minute.
+func makePeer(ctx context.Context, dir string) (*peer, error) {
+	script, err := findScript()
+	if err != nil {
+		return nil, err
+	}
+	p := &peer{script: script, dir: dir}
+	if err := os.WriteFile(filepath.Join(dir, "sst.cpp"), peerSource, 0o600); err != nil {
+		return nil, err
+	}
+	if _, err := output(command(ctx, script, "make", suite)); err != nil {
+		return nil, err
+	}
+	// -O3, so that the loops over the data are as fast as they get.
+	_, err = output(p.inside(ctx, "g++", "-std=c++17", "-O3", "-pthread", "-I/usr/include/adios2/build/serial",
+		"sst.cpp", "-o", "sst", "-ladios2_serial_cxx11"))
+	if err != nil {
+		return nil, err
+	}
+	p.version, err = output(p.inside(ctx, "./sst", "version"))
+	return p, err
+}
+
+// inside returns a command that runs in the root.
+func (p *peer) inside(ctx context.Context, args ...string) *exec.Cmd {
+	return command(ctx, p.script, append([]string{"run", suite, "--bind", p.dir, "--chdir", p.dir, "--"}, args...)...)
+}
+
+// findScript looks for root.sh from the current folder upwards.
+func findScript() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		file := filepath.Join(dir, "interop", "root.sh")
+		if _, err := os.Stat(file); err == nil {
+			return file, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errNoModule
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// output runs a command that is over soon and returns what it says.
+func output(cmd *exec.Cmd) (string, error) {
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, tail(errs.String(), 20))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// tail returns the last n lines of s.
+func tail(s string, n int) string {
+	l := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	return strings.Join(l[max(len(l)-n, 0):], "\n")
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// kind is the software at one end of a stream.
+type kind string
+
+const (
+	weft   kind = "Weft"
+	adios2 kind = "ADIOS2"
+)
+
+// path is who writes and who reads.
+type path struct {
+	Writer kind `json:"writer"`
+	Reader kind `json:"reader"`
+}
+
+// String is the path as the table shows it.
+func (p path) String() string { return fmt.Sprintf("%s → %s", p.Writer, p.Reader) }
+
+// needs reports whether the path has an end of kind k.
+func (p path) needs(k kind) bool { return p.Writer == k || p.Reader == k }
+
+// base is the path that the others are compared with.
+var base = path{adios2, adios2}
+
+// paths in the order in which a round runs them. The two ends of the comparison
+// that matters most are neighbours.
+var paths = []path{{weft, adios2}, {adios2, weft}, {weft, weft}, base}
+
+// access is how Weft's application reaches its arrays. ADIOS2's SST engine has
+// but one way, and always uses that.
+type access string
+
+const (
+	// copying is what ADIOS2 programs do: Put and Get of arrays that the
+	// application owns.
+	copying access = "put, get"
+	// inPlace computes into the step's memory and reads where the data arrived,
+	// as far as the data plane can.
+	inPlace access = "span, view"
+)
+
+// row is one line of work.
+type row struct {
+	Bytes  int    `json:"bytes"` // of a step
+	Queue  int    `json:"queue"` // QueueLimit
+	Access access `json:"access"`
+}
+
+// rows is what a run measures unless -only says otherwise.
+var rows = []row{
+	{Bytes: 8 << 20, Queue: 1, Access: copying},
+	{Bytes: 8 << 20, Queue: 1, Access: inPlace},
+	{Bytes: 64 << 20, Queue: 1, Access: copying},
+	{Bytes: 8, Queue: 1, Access: copying},
+	{Bytes: 8, Queue: 4, Access: copying},
+}
+
+// String names the row; -only matches it, followed by the path.
+func (r row) String() string {
+	return fmt.Sprintf("%s, queue %d, %s", sizeString(r.Bytes), r.Queue, r.Access)
+}
+
+// large reports whether the row is about bytes rather than about steps.
+func (r row) large() bool { return r.Bytes >= 64<<10 }
+
+// sizeString is a number of bytes in the largest unit that divides it.
+func sizeString(n int) string {
+	units := []string{"B", "KiB", "MiB", "GiB"}
+	u := 0
+	for u < len(units)-1 && n >= 1024 && n%1024 == 0 {
+		n /= 1024
+		u++
+	}
+	return fmt.Sprintf("%d %s", n, units[u])
+}
+
+// job is one path of one row.
+type job struct {
+	row  row
+	path path
+}
+
+func (j job) String() string { return fmt.Sprintf("%v, %v", j.row, j.path) }
+
+// plan lists the jobs of a round. Without peers those that need them are left
+// out; without a base there are no ratios.
+func plan(only *regexp.Regexp, peers bool) []job {
+	var jobs []job
+	for _, r := range rows {
+		for _, p := range paths {
+			j := job{r, p}
+			if (peers || !p.needs(adios2)) && only.MatchString(j.String()) {
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	return jobs
+}

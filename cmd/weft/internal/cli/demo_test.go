@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// demoEnv runs the demo with some program in place of its processes.
+func demoEnv(t *testing.T, path string) (env Env, out, errs *bytes.Buffer) {
+	t.Helper()
+	out, errs = new(bytes.Buffer), new(bytes.Buffer)
+	t.Setenv("TMPDIR", t.TempDir())
+	return Env{Stdout: out, Stderr: errs, Self: [2]string{path, filepath.Base(path)}}, out, errs
+}
+
+func mustBeEmpty(t *testing.T) {
+	t.Helper()
+	list, err := os.ReadDir(os.TempDir())
+	if err != nil || len(list) != 0 {
+		t.Errorf("left behind: %v %v", list, err)
+	}
+}
+
+// A process of the demo that dies ends the demo, and nothing stays.
+func TestDemoChildDies(t *testing.T) {
+	for _, path := range []string{"/bin/false", "/bin/true", "/nothere"} {
+		env, _, errs := demoEnv(t, path)
+		if code := Run(t.Context(), env, []string{"demo"}); code != exitFailed {
+			t.Errorf("%s: exit code %d, stderr %q", path, code, errs)
+		}
+		mustBeEmpty(t)
+	}
+}
+
+// Processes that talk nonsense for ever are stopped.
+func TestDemoChildTalksNonsense(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "child")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nwhile echo nonsense; do :; done\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	env, _, errs := demoEnv(t, script)
+	begin := time.Now()
+	if code := Run(t.Context(), env, []string{"demo"}); code != exitFailed || !strings.Contains(errs.String(), "report of the reading process") {
+		t.Errorf("exit code %d, stderr %q", code, errs)
+	}
+	if took := time.Since(begin); took > 2*childGrace {
+		t.Errorf("took %v", took)
+	}
+	mustBeEmpty(t)
+}
+
+func TestDemoCancelled(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "child")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec cat\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	env, _, errs := demoEnv(t, script)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errInterrupted) })
+	if code := Run(ctx, env, []string{"demo"}); code != exitFailed || errs.String() != "weft: interrupted\n" {
+		t.Errorf("exit code %d, stderr %q", code, errs)
+	}
+	mustBeEmpty(t)
+}

@@ -1,0 +1,90 @@
+package sst
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-fabric/weft/sst/internal/cp"
+)
+
+// ReaderInfo tells what a reader is attached to.
+type ReaderInfo struct {
+	Writer      string // address of writer rank 0
+	Ranks       int    // writer ranks
+	Plane       string // data plane in use
+	Release     string // what the handshake told of the writer's software
+	Preload     bool   // whole steps come without being asked for
+	ColumnMajor bool   // of the writer; dimensions are shown reversed
+	FirstStep   uint64 // number of the first step this reader gets; certain once one has come
+	Queued      int    // steps that wait here
+	Skipped     int64  // steps dropped by the writer, or passed over
+}
+
+// Info returns a snapshot.
+func (r *Reader) Info() ReaderInfo {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	info := r.link.Info()
+	return ReaderInfo{
+		Writer: info.Remote.String(), Ranks: len(r.response.CP), Plane: r.machine.Plane(), Release: info.Release.String(),
+		Preload: r.cfg.Params.preloads(1), ColumnMajor: r.response.Params.IsRowMajor == 0,
+		FirstStep: uint64(r.machine.FirstStep()), Queued: r.machine.Queued(), Skipped: r.machine.Skipped(),
+	}
+}
+
+// WriterInfo tells what a writer serves, and to whom.
+type WriterInfo struct {
+	Path     string // of the contact file
+	Addr     string // published in it
+	Ranks    int
+	Plane    string // data plane that readers get
+	NextStep uint64 // number of the next step
+	Held     int    // steps that some reader has not released
+	Bytes    uint64 // data of these steps, and of the step being filled
+	Dropped  int64  // steps that QueueFullPolicy Discard has dropped
+	Readers  []AttachedReader
+}
+
+// AttachedReader is one reader cohort of a writer.
+type AttachedReader struct {
+	Addr     string // of its rank 0
+	Ranks    int
+	Release  string // the message variants it gets
+	Active   bool   // its opening is over
+	Sent     int64  // steps handed to it
+	Released int64
+	Dropped  int64 // steps discarded while it was there
+	Held     int   // steps it has not released
+}
+
+// Info returns a snapshot.
+func (w *Writer) Info() WriterInfo {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	info := WriterInfo{
+		Path: w.path, Addr: w.session.Addr(), Ranks: w.cfg.Ranks, Plane: planeEvpath,
+		NextStep: uint64(w.machine.NextStep()), Held: w.machine.Held(), Dropped: w.machine.Dropped(),
+	}
+	stats := w.pool.Stats()
+	info.Bytes = stats.Held - stats.Free
+	keys := make([]readerKey, 0, len(w.readers))
+	for k := range w.readers {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b readerKey) int { return cmp.Compare(a, b) })
+	for _, k := range keys {
+		info.Readers = append(info.Readers, w.readers[k].info(w.machine.Reader(k)))
+	}
+	return info
+}
+
+func (r *attached) info(c cp.Counts) AttachedReader {
+	release := r.options.Release.String()
+	if r.options.Weft {
+		release = "Weft"
+	}
+	return AttachedReader{
+		Addr: r.link.Info().Remote.String(), Ranks: len(r.msg.CP), Release: release, Active: c.Active,
+		Sent: c.Sent, Released: c.Released, Dropped: c.Dropped, Held: c.Held,
+	}
+}

@@ -1,0 +1,67 @@
+package sst_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// usage returns how many descriptors and goroutines there are.
+func usage(t testing.TB) (fds, goroutines int) {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list), runtime.NumGoroutine()
+}
+
+// settled waits until there are no more than that. What an own session leaves is
+// on its way out when Close returns; nothing tells of the last goroutine's end.
+func settled(t testing.TB, fds, goroutines int) {
+	t.Helper()
+	var f, g int
+	for deadline := time.Now().Add(patience / 6); time.Now().Before(deadline); runtime.Gosched() {
+		if f, g = usage(t); f <= fds && g <= goroutines {
+			return
+		}
+	}
+	t.Errorf("%d descriptors and %d goroutines, there were %d and %d", f, g, fds, goroutines)
+}
+
+// openSockets counts the established TCP connections of this process, by ends.
+func openSockets(t testing.TB) int {
+	t.Helper()
+	inodes := established(t)
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, l := range links {
+		target, err := os.Readlink(l)
+		if err == nil && inodes[strings.TrimSuffix(strings.TrimPrefix(target, "socket:["), "]")] {
+			n++
+		}
+	}
+	return n
+}
+
+// established reads /proc/net/tcp (proc_net(5)): state 01, inode in column 10.
+func established(t testing.TB) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inodes := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 9 && f[3] == "01" {
+			inodes[f[9]] = true
+		}
+	}
+	return inodes
+}
