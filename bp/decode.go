@@ -1,11 +1,14 @@
 package bp
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 
 	"github.com/weft-fabric/weft/internal/wire/bp5"
+	"github.com/weft-fabric/weft/internal/wire/ffs"
 	"github.com/weft-fabric/weft/step"
 )
 
@@ -24,36 +27,54 @@ type decoding struct {
 }
 
 // decode makes step n. Caller holds r.mu.
-func (r *Reader) decode(n int) (*step.Step, error) {
-	places, meta, err := r.advance(n)
+func (r *Reader) decode(ctx context.Context, n int) (*step.Step, error) {
+	places, meta, err := r.advance(ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	return r.d.dec.Step(uint64(n), meta, r.source(places), ended)
+	return r.assemble(uint64(n), meta, places)
+}
+
+// assemble makes a step of records.
+func (r *Reader) assemble(number uint64, meta [][]byte, places []place) (*step.Step, error) {
+	st, err := r.d.dec.Step(number, meta, r.source(places), ended)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	return st, nil
+}
+
+// damaged gives the errors of records their identity here. Records are whole
+// when they are parsed: what ends too early in them is damage, no short file.
+func damaged(err error) error {
+	if errors.Is(err, bp5.ErrOldMetadata) || errors.Is(err, ffs.ErrUnsupported) {
+		return fmt.Errorf("%w: %w", ErrVersion, err)
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
 // decodeFlat makes one step of all: the writers of later steps count as
 // further writers, so that their blocks lie over the earlier ones.
-func (r *Reader) decodeFlat() (*step.Step, error) {
+func (r *Reader) decodeFlat(ctx context.Context) (*step.Step, error) {
 	var places []place
 	var metas [][]byte
 	for n := range r.whole {
-		p, meta, err := r.advance(n)
+		p, meta, err := r.advance(ctx, n)
 		if err != nil {
 			return nil, err
 		}
 		places, metas = append(places, p...), append(metas, meta...)
 	}
-	return r.d.dec.Step(0, metas, r.source(places), ended)
+	return r.assemble(0, metas, places)
 }
 
 // advance loads step n and brings the decoder to it.
-func (r *Reader) advance(n int) (places []place, meta [][]byte, err error) {
+func (r *Reader) advance(ctx context.Context, n int) (places []place, meta [][]byte, err error) {
 	places, meta, attrs, err := r.load(n)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := r.seek(n); err != nil {
+	if err := r.seek(ctx, n); err != nil {
 		return nil, nil, err
 	}
 	if err := r.formats.check(meta); err != nil {
@@ -107,7 +128,7 @@ func (r *Reader) writerMap(ref *mapRef) (bp5.WriterMap, error) {
 
 // seek brings the decoder to where it knows all formats and the attributes of
 // the steps before n.
-func (r *Reader) seek(n int) error {
+func (r *Reader) seek(ctx context.Context, n int) error {
 	if r.d.dec == nil || r.d.attrs > n+1 {
 		r.d.dec, r.d.formats, r.d.attrs = step.NewDecoder(r.d.cfg), 0, 0
 	}
@@ -115,6 +136,9 @@ func (r *Reader) seek(n int) error {
 		return err
 	}
 	for k := r.d.attrs; k < n; k++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		attrs, err := r.loadAttributes(k)
 		if err != nil {
 			return err
@@ -135,9 +159,8 @@ func (r *Reader) addFormats() error {
 	}
 	for _, e := range r.formats.entries[r.d.formats:] {
 		r.d.formats++
-		if err := r.d.dec.AddFormat(e.ID, e.Description); err != nil {
-			return fmt.Errorf("%s: %w", formatsName, err)
-		}
+		// One that is damaged concerns only the steps that need it.
+		r.formats.known[e.ID] = r.d.dec.AddFormat(e.ID, e.Description)
 	}
 	return nil
 }
@@ -158,7 +181,7 @@ func (r *Reader) addAttributes(n int, attrs [][]byte) error {
 		}
 		bare = false
 		if err := r.d.dec.AddAttributes(rec); err != nil {
-			return fmt.Errorf("attributes of step %d: %w", n, err)
+			return fmt.Errorf("attributes of step %d: %w", n, damaged(err))
 		}
 	}
 	r.d.attrs = n + 1

@@ -12,6 +12,12 @@
 // event for a new step, so this is one of the few places where Weft polls (the
 // size of one file, every Config.Poll).
 //
+// A writer can ask that all steps are presented as one. Then the writers of
+// later steps count as further ranks of that one step: their blocks lie over
+// the earlier ones, arrays keep their first shape, and a local value has an
+// element for each rank and step. Config.IgnoreFlatten shows the steps as they
+// are.
+//
 // The package does not write files, and it does not read older BP versions or
 // datasets in object storage; it says so when it meets them. The layout of the
 // files is in docs/wire/bp5.md §6.

@@ -47,6 +47,9 @@ func TestFlatten(t *testing.T) {
 	if !slices.Equal(joined.Shape(), []uint64{18, 2}) {
 		t.Errorf("joined: shape %v", joined.Shape())
 	}
+	if n := r.Writers(); n != st.Ranks() || n != 9 {
+		t.Errorf("%d writers, the step has %d ranks", n, st.Ranks())
+	}
 	if _, ok := st.Variable("oddsteps"); !ok {
 		t.Error("a variable of a middle step is missing")
 	}

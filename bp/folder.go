@@ -26,8 +26,18 @@ type folder interface {
 // dir is a dataset on disk.
 type dir string
 
+// Open refuses what is no plain file: opening a named pipe would wait until
+// somebody writes to it.
 func (d dir) Open(name string) (file, error) {
-	f, err := os.Open(filepath.Join(string(d), name))
+	path := filepath.Join(string(d), name)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no plain file (%v): %w", path, info.Mode(), ErrDamaged)
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +81,8 @@ func inspect(path string) error {
 		return fmt.Errorf("bp: %w", err)
 	case err != nil:
 		return fmt.Errorf("bp: %w", err)
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return fmt.Errorf("bp: %s is neither a folder nor a file (%v): %w", path, info.Mode(), ErrNotBP)
 	case !info.IsDir() && isContact(path):
 		return fmt.Errorf("bp: %s: %w", path, ErrStream)
 	case !info.IsDir() && info.Size() == 0:
@@ -88,6 +100,9 @@ func inspect(path string) error {
 }
 
 func isContact(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false // opening a named pipe would wait
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return false

@@ -65,7 +65,7 @@ func (r *Reader) openFormats() error {
 	if err != nil {
 		return err
 	}
-	r.fmtsFile, r.formats = f, &formats{tail: growing{f: f}, known: map[[12]byte]bool{}}
+	r.fmtsFile, r.formats = f, &formats{tail: growing{f: f}, known: map[[12]byte]error{}}
 	return nil
 }
 
@@ -136,11 +136,16 @@ func (w *wait) sleep(ctx context.Context, steps int) error {
 	if limit := w.r.cfg.Timeout; limit > 0 {
 		d = min(d, max(limit-w.waited(), 0))
 	}
+	if quiet := noticeAfter - w.waited(); !w.told && quiet >= 0 {
+		d = min(d, quiet+time.Millisecond) // a long Config.Poll does not delay the notice
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-w.r.done:
+		return fmt.Errorf("bp: %s: %w", w.r.path, ErrClosed)
 	case <-t.C:
 	}
 	if !w.told && w.waited() > noticeAfter {

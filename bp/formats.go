@@ -6,13 +6,14 @@ import (
 	"math"
 
 	"github.com/weft-fabric/weft/internal/wire/bp5"
+	"github.com/weft-fabric/weft/internal/wire/ffs"
 )
 
 // formats is what was parsed of mmd.0: all formats so far, in file order.
 type formats struct {
 	tail    growing
 	entries []bp5.FormatEntry
-	known   map[[12]byte]bool
+	known   map[[12]byte]error // what the decoder says of each format, nil if it took it
 }
 
 // update parses the entries that came since the last call.
@@ -22,7 +23,6 @@ func (x *formats) update() error {
 		for i := range entries {
 			// Out of the window, which is large and would be kept alive.
 			entries[i].Description = append([]byte(nil), entries[i].Description...)
-			x.known[entries[i].ID] = true
 		}
 		x.entries = append(x.entries, entries...)
 		if err != nil {
@@ -46,13 +46,20 @@ func entrySize(b []byte) int64 {
 	return int64(header + id + desc) // ParseMMD has bounded both
 }
 
-// check makes sure that the formats of all records are known: a file that was
-// cut off between two entries shows in no other way.
+// check makes sure that the formats of all records are known, and right: a file
+// that was cut off between two entries shows in no other way.
 func (x *formats) check(records [][]byte) error {
 	for _, rec := range records {
-		var id [12]byte // a record begins with the id of its format (docs/wire/bp5.md §1.4)
-		if copy(id[:], rec) == len(id) && !x.known[id] {
-			return fmt.Errorf("%s has no format %x: %w", formatsName, id, ErrIncomplete)
+		id, ok := ffs.RecordID(rec)
+		if !ok {
+			continue // no record, as the decoder will find
+		}
+		bad, known := x.known[id]
+		if !known {
+			return fmt.Errorf("%s has no format %v: %w", formatsName, id, ErrIncomplete)
+		}
+		if bad != nil {
+			return fmt.Errorf("%s: %w", formatsName, damaged(bad))
 		}
 	}
 	return nil

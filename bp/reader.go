@@ -18,6 +18,7 @@ type Reader struct {
 	cfg  Config
 	dir  folder
 	data *subfiles
+	done chan struct{} // closed by Close, to wake waiters
 
 	mu       sync.Mutex // guards all below
 	idx      *index
@@ -36,7 +37,7 @@ type Info struct {
 	Path        string
 	Release     string // of the ADIOS2 that wrote it, such as "2.10.2"
 	Steps       int    // as they were written, known so far
-	Writers     int    // the most ranks that wrote a step
+	Writers     int    // the most ranks that a step has; of a flattened dataset, those of all steps
 	Active      bool   // a writer is at work, or died without closing
 	ColumnMajor bool   // written by a column-major program
 	Flatten     bool   // the writer wants all steps presented as one
@@ -65,7 +66,7 @@ func Open(ctx context.Context, path string, cfg Config) (*Reader, error) {
 }
 
 func newReader(path string, d folder, cfg Config) *Reader {
-	return &Reader{path: path, cfg: cfg, dir: d, data: newSubfiles(d, cfg.MaxFiles)}
+	return &Reader{path: path, cfg: cfg, dir: d, data: newSubfiles(d, cfg.MaxFiles), done: make(chan struct{})}
 }
 
 // start opens the index and reads what is there.
@@ -85,12 +86,16 @@ func (r *Reader) start() error {
 	return r.refresh()
 }
 
-// Close closes the files. Steps of the reader cannot be read afterwards. It
-// waits for reads in progress; a second Close does nothing.
+// Close closes the files. Steps of the reader cannot be read afterwards, and
+// waits for further steps end with [ErrClosed]. It waits for reads in progress;
+// a second Close does nothing.
 func (r *Reader) Close() error {
 	r.mu.Lock()
 	closed := r.closed
-	r.closed = true
+	if !closed {
+		r.closed = true
+		close(r.done)
+	}
 	files := []io.Closer{r.idxFile, r.meta, r.fmtsFile}
 	r.mu.Unlock()
 	err := r.data.Close()
@@ -113,16 +118,28 @@ func (r *Reader) Info() Info {
 	return Info{
 		Path:    r.path,
 		Release: fmt.Sprintf("%d.%d.%d", h.Major, h.Minor, h.Patch),
-		Steps:   r.whole, Writers: r.idx.most, Active: r.active,
+		Steps:   r.whole, Writers: r.writers(), Active: r.active,
 		ColumnMajor: h.ColumnMajor, Flatten: h.Flatten,
 	}
+}
+
+func (r *Reader) writers() int {
+	if !r.flat() {
+		return r.idx.most
+	}
+	n := 0
+	for _, ref := range r.idx.steps[:r.whole] {
+		n += ref.wmap.writers
+	}
+	return n
 }
 
 // Active reports whether the dataset carries the mark of a writer at work. The
 // mark stays when a writer dies.
 func (r *Reader) Active() bool { return r.Info().Active }
 
-// Writers returns the largest number of ranks that wrote a step.
+// Writers returns the largest number of ranks that a step has, see
+// [step.Step.Ranks].
 func (r *Reader) Writers() int { return r.Info().Writers }
 
 // NumSteps returns the number of whole steps known so far: 1 for a flattened
@@ -172,7 +189,8 @@ func (r *Reader) Refresh() (int, error) {
 }
 
 // Step returns step n, counted from 0 over the steps of the dataset. Any order
-// is possible; ascending is fastest, because attributes accumulate.
+// is possible; ascending is fastest, because attributes accumulate: a jump reads
+// the attribute records in between. ctx ends that.
 //
 // ADIOS2 numbers the steps of a variable over those in which it occurs when it
 // reads by random access; see [Reader.StepsOf] for that numbering.
@@ -188,23 +206,23 @@ func (r *Reader) Step(ctx context.Context, n int) (*step.Step, error) {
 	case n < 0 || n >= r.whole || r.flat() && n > 0:
 		return nil, fmt.Errorf("bp: %s: step %d, there are %d: %w", r.path, n, r.whole, ErrNoStep)
 	}
-	st, err := r.make(n)
+	st, err := r.make(ctx, n)
 	if err != nil {
 		return nil, fmt.Errorf("bp: %s: step %d: %w", r.path, n, r.diagnose(err))
 	}
 	return st, nil
 }
 
-func (r *Reader) make(n int) (*step.Step, error) {
+func (r *Reader) make(ctx context.Context, n int) (*step.Step, error) {
 	if r.flat() {
-		return r.decodeFlat()
+		return r.decodeFlat(ctx)
 	}
-	return r.decode(n)
+	return r.decode(ctx, n)
 }
 
 // diagnose tells a file that ends too early from other damage.
 func (r *Reader) diagnose(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("%w: %w", ErrIncomplete, err)
 	}
 	return err

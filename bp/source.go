@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path"
 	"slices"
 
@@ -45,10 +44,16 @@ type extent struct {
 // Read implements step.Source.
 func (s *source) Read(ctx context.Context, pieces []step.Piece) error {
 	extents := make([]extent, 0, len(pieces))
+	var ranges []bp5.Piece
 	for _, p := range pieces {
 		var err error
-		if extents, err = s.locate(extents, p); err != nil {
+		if ranges, err = s.locate(ranges[:0], p); err != nil {
 			return fmt.Errorf("bp: %s: %w", s.path, err)
+		}
+		dst := p.Dst
+		for _, r := range ranges {
+			extents = append(extents, extent{subfile: s.places[p.Rank].subfile, pos: int64(r.Pos), dst: dst[:r.Size]})
+			dst = dst[r.Size:]
 		}
 	}
 	slices.SortStableFunc(extents, func(a, b extent) int {
@@ -67,28 +72,16 @@ func (s *source) Read(ctx context.Context, pieces []step.Piece) error {
 	return nil
 }
 
-// locate appends the extents of one piece. Locations count through all flushed
-// pieces of the writer as if they were one (docs/wire/bp5.md §3.1).
-func (s *source) locate(to []extent, p step.Piece) ([]extent, error) {
+// locate appends the ranges of the writer's data file that hold one piece.
+func (s *source) locate(to []bp5.Piece, p step.Piece) ([]bp5.Piece, error) {
 	if p.Rank < 0 || p.Rank >= len(s.places) {
 		return nil, fmt.Errorf("writer %d of %d: %w", p.Rank, len(s.places), ErrDamaged)
 	}
-	at, rest, dst := s.places[p.Rank], p.Offset, p.Dst
-	for _, piece := range at.pieces {
-		if piece.Size != bp5.UnknownSize && rest >= piece.Size {
-			rest -= piece.Size
-			continue
-		}
-		n := min(uint64(len(dst)), piece.Size-rest)
-		if piece.Pos > math.MaxInt64 || rest > math.MaxInt64-piece.Pos || n > math.MaxInt64-piece.Pos-rest {
-			break
-		}
-		to = append(to, extent{subfile: at.subfile, pos: int64(piece.Pos + rest), dst: dst[:n]})
-		if dst, rest = dst[n:], 0; len(dst) == 0 {
-			return to, nil
-		}
+	to, err := bp5.AppendRanges(to, s.places[p.Rank].pieces, p.Offset, uint64(len(p.Dst)))
+	if err != nil {
+		return nil, fmt.Errorf("writer %d: %w", p.Rank, err)
 	}
-	return nil, fmt.Errorf("writer %d: %d bytes at %d are outside any file: %w", p.Rank, len(p.Dst), p.Offset, ErrDamaged)
+	return to, nil
 }
 
 // readFile reads sorted extents of one data file.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
+	"github.com/weft-fabric/weft/internal/wire/ffs"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
 )
@@ -184,6 +185,14 @@ func (r *fakeReader) register() {
 	_, r.response = hear[*sstmsg.WriterResponse](r.fake)
 	if r.response.Condition != 2 {
 		r.t.Fatalf("response %+v", r.response)
+	}
+}
+
+// sendRecord sends what was encoded elsewhere.
+func (r *fakeReader) sendRecord(f *ffs.Format, parts [][]byte) {
+	r.t.Helper()
+	if err := r.link.Send(carrier.Record{Format: f, Parts: parts}); err != nil {
+		r.t.Fatal(err)
 	}
 }
 

@@ -44,7 +44,7 @@ func TestStaleFile(t *testing.T) {
 		x := define(t, create(t, name, sst.WriterConfig{Params: sst.Params{RendezvousReaderCount: count(1)}}), 1)
 		x.must(t)
 		done := async(x.w.Close)
-		seen, err := drain(t.Context(), next(t, "reader", r))
+		seen, err := drain(bounded(t), next(t, "reader", r))
 		if err == nil {
 			err = consecutive(seen, 0, 1)
 		}
@@ -59,7 +59,7 @@ func TestStaleFile(t *testing.T) {
 		name := streamName(t)
 		leaveStale(t, name)
 		start := time.Now()
-		_, err := sst.Open(t.Context(), name, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
+		_, err := sst.Open(bounded(t), name, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
 		if took := time.Since(start); took < time.Second || took > 2*time.Second {
 			t.Errorf("a time-out of 1 s took %v", took)
 		}
@@ -75,7 +75,7 @@ func TestStaleFile(t *testing.T) {
 func TestNoStream(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.bp")
 	create(t, filepath.Join(filepath.Dir(name), "a2.bp"), sst.WriterConfig{})
-	_, err := sst.Open(t.Context(), name, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
+	_, err := sst.Open(bounded(t), name, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
 	wants(t, "Open", err, sst.ErrNoStream)
 	wants(t, "Open", err, sst.ErrTimeout)
 	for _, part := range []string{"a.bp.sst", "a2"} {
@@ -84,7 +84,7 @@ func TestNoStream(t *testing.T) {
 		}
 	}
 	missing := filepath.Join(t.TempDir(), "no", "such", "folder")
-	_, err = sst.Open(t.Context(), missing, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
+	_, err = sst.Open(bounded(t), missing, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
 	wants(t, "Open", err, sst.ErrNoStream)
 	if !strings.Contains(err.Error(), "folder does not exist") {
 		t.Errorf("%v does not say that the folder is missing", err)
@@ -98,7 +98,7 @@ func TestSuffixMeansNothing(t *testing.T) {
 		r := attach(t, filepath.Join(dir, c.reader), sst.ReaderConfig{})
 		x.must(t)
 		done := async(x.w.Close)
-		if seen, err := drain(t.Context(), r); err != nil || len(seen) != 1 {
+		if seen, err := drain(bounded(t), r); err != nil || len(seen) != 1 {
 			t.Errorf("writer %s, reader %s: %v, %v", c.writer, c.reader, seen, err)
 		}
 		if err := next(t, "Close", done); err != nil {
@@ -110,7 +110,7 @@ func TestSuffixMeansNothing(t *testing.T) {
 func TestOpenIsCancelled(t *testing.T) {
 	name := streamName(t)
 	reason := errors.New("changed my mind")
-	ctx, cancel := context.WithCancelCause(t.Context())
+	ctx, cancel := context.WithCancelCause(bounded(t))
 	done := async(func() error {
 		_, err := sst.Open(ctx, name, sst.ReaderConfig{Session: quickSession(t)})
 		return err
@@ -125,7 +125,7 @@ func TestNoReader(t *testing.T) {
 	name := streamName(t)
 	log, logger := newLog()
 	s := newSession(t, sst.SessionConfig{Logger: logger})
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(bounded(t))
 	done := async(func() error {
 		_, err := sst.Create(ctx, name, sst.WriterConfig{Session: s})
 		return err
@@ -148,7 +148,7 @@ func TestNoReader(t *testing.T) {
 func TestNoContactFile(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "no", "s")
 	within(t, 2*time.Second, "Create", func() {
-		_, err := sst.Create(t.Context(), missing, sst.WriterConfig{})
+		_, err := sst.Create(bounded(t), missing, sst.WriterConfig{})
 		wants(t, "Create in a missing folder", err, os.ErrNotExist)
 		if err == nil || !strings.Contains(err.Error(), missing) {
 			t.Errorf("%v does not name the path", err)
@@ -162,7 +162,7 @@ func TestNoContactFile(t *testing.T) {
 	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	_, err := sst.Create(t.Context(), filepath.Join(dir, "s"), sst.WriterConfig{})
+	_, err := sst.Create(bounded(t), filepath.Join(dir, "s"), sst.WriterConfig{})
 	wants(t, "Create in a read-only folder", err, os.ErrPermission)
 }
 
@@ -171,19 +171,19 @@ func TestFirstStep(t *testing.T) {
 	t.Run("count 1", func(t *testing.T) {
 		name := streamName(t)
 		wrote := async(func() error {
-			w, err := sst.Create(t.Context(), name, sst.WriterConfig{Session: quickSession(t)})
+			w, err := sst.Create(bounded(t), name, sst.WriterConfig{Session: quickSession(t)})
 			if err != nil {
 				return err
 			}
 			x := define(t, w, 1)
 			for range 5 {
-				if err := x.write(t.Context()); err != nil {
+				if err := x.write(bounded(t)); err != nil {
 					return err
 				}
 			}
 			return w.Close()
 		})
-		seen, err := drain(t.Context(), attach(t, name, sst.ReaderConfig{}))
+		seen, err := drain(bounded(t), attach(t, name, sst.ReaderConfig{}))
 		if err == nil {
 			err = consecutive(seen, 0, 5)
 		}
@@ -208,7 +208,7 @@ func TestFirstStep(t *testing.T) {
 		if got := r.Info().FirstStep; got != 3 {
 			t.Errorf("told that the first step is %d, want 3", got)
 		}
-		seen, err := drain(t.Context(), r)
+		seen, err := drain(bounded(t), r)
 		if err == nil {
 			err = consecutive(seen, 3, 4)
 		}
@@ -235,7 +235,7 @@ func TestAnotherProcessAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeContact(t, name, 4711, c)
-	_, err = sst.Open(t.Context(), name, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
+	_, err = sst.Open(bounded(t), name, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
 	wants(t, "Open", err, sst.ErrStale)
 	select {
 	case h := <-p.got:
@@ -258,7 +258,7 @@ func TestSilentListener(t *testing.T) {
 	}
 	writeContact(t, name, 4711, c)
 	start := time.Now()
-	_, err = sst.Open(t.Context(), name, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
+	_, err = sst.Open(bounded(t), name, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("a time-out of 1 s took %v", took)
 	}
@@ -290,7 +290,7 @@ func TestGarbageListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeContact(t, name, 4711, c)
-	_, err = sst.Open(t.Context(), name, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
+	_, err = sst.Open(bounded(t), name, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
 	wants(t, "Open", err, sst.ErrStale)
 	ln.Close()
 	<-served
@@ -300,7 +300,7 @@ func TestGarbageListener(t *testing.T) {
 func TestContactNonsense(t *testing.T) {
 	name := streamName(t)
 	open := func() error {
-		_, err := sst.Open(t.Context(), name, sst.ReaderConfig{Session: quickSession(t)})
+		_, err := sst.Open(bounded(t), name, sst.ReaderConfig{Session: quickSession(t)})
 		return err
 	}
 	within(t, 2*time.Second, "Open", func() {

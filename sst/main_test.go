@@ -23,6 +23,14 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 // patience bounds every wait of a test; no test passes by it.
 const patience = 30 * time.Second
 
+// bounded returns a context that ends before the patience of the test does.
+func bounded(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 var quiet = slog.New(slog.DiscardHandler)
 
 // none is a RendezvousReaderCount of zero.
@@ -61,7 +69,7 @@ func create(t testing.TB, name string, cfg sst.WriterConfig) *sst.Writer {
 	if cfg.CloseTimeout == 0 {
 		cfg.CloseTimeout = patience
 	}
-	w, err := sst.Create(t.Context(), name, cfg)
+	w, err := sst.Create(bounded(t), name, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +83,7 @@ func attach(t testing.TB, name string, cfg sst.ReaderConfig) *sst.Reader {
 	if cfg.Session == nil {
 		cfg.Session = quickSession(t)
 	}
-	r, err := sst.Open(t.Context(), name, cfg)
+	r, err := sst.Open(bounded(t), name, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +126,7 @@ func (x *numbers) write(ctx context.Context) error {
 
 func (x *numbers) must(t testing.TB) {
 	t.Helper()
-	if err := x.write(t.Context()); err != nil {
+	if err := x.write(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -257,7 +265,7 @@ func (l *logLines) String() string {
 // beginEOF asks for a step and wants the end of the stream.
 func beginEOF(t testing.TB, r *sst.Reader) {
 	t.Helper()
-	if _, err := r.BeginStep(t.Context()); err != io.EOF {
+	if _, err := r.BeginStep(bounded(t)); err != io.EOF {
 		t.Errorf("got %v, want the end of the stream", err)
 	}
 }

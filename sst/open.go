@@ -33,47 +33,55 @@ const pollInterval = 100 * time.Millisecond
 // hangs or crashes otherwise. A program that wants to exit then should use a
 // [Session] of its own and close it, which waits.
 func Open(ctx context.Context, name string, cfg ReaderConfig) (*Reader, error) {
-	r := &Reader{name: name, cfg: cfg, opened: make(chan error, 1)}
-	if err := r.open(ctx); err != nil {
-		return nil, &Error{Op: "open", Stream: name, Peer: r.peer(), Err: err}
+	var err error
+	cfg.Params, err = cfg.Params.resolve(readerSide)
+	if err != nil {
+		return nil, &Error{Op: "open", Stream: name, Err: err}
 	}
-	return r, nil
+	limit := cfg.Params.openTimeout()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w after %v (OpenTimeoutSecs)", ErrTimeout, limit))
+	defer cancel()
+	for first := true; ; first = false {
+		r := &Reader{name: name, cfg: cfg, opened: make(chan error, 1)}
+		if err = r.open(ctx); err == nil {
+			return r, nil
+		}
+		if !errors.Is(err, cp.ErrTooLate) {
+			return nil, &Error{Op: "open", Stream: name, Peer: r.peer(), Err: err}
+		}
+		if first {
+			defer explain(ctx, r.session.log, func() (string, []any) {
+				return "the writer ends as we come; looking for another", []any{"stream", name, "within", limit}
+			})()
+		}
+		select {
+		case <-time.After(pollInterval): // the contact file may be about to change
+		case <-ctx.Done():
+			return nil, &Error{Op: "open", Stream: name, Peer: r.peer(), Err: fmt.Errorf("%w: %w: %w", ErrStale, err, context.Cause(ctx))}
+		}
+	}
 }
 
-func (r *Reader) open(ctx context.Context) (err error) {
-	r.cfg.Params, err = r.cfg.Params.resolve(readerSide)
-	if err != nil {
-		return err
-	}
+// open tries once.
+func (r *Reader) open(ctx context.Context) error {
 	path, err := filepath.Abs(contactPath(r.name))
 	if err != nil {
 		return err
 	}
-	limit := r.cfg.Params.openTimeout()
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w after %v (OpenTimeoutSecs)", ErrTimeout, limit))
-	defer cancel()
 	r.session, r.own, err = sessionFor(ctx, r.cfg.Session, r.cfg.Params)
 	if err != nil {
 		return err
 	}
-	for {
-		f := &finder{path: path, session: r.session}
-		err := f.find(ctx)
-		if err == nil {
-			err = r.shakeHands(ctx, f)
-		}
-		if err == nil || !errors.Is(err, errRetry) {
-			if err != nil && r.settled() {
-				r.dropOwnSession()
-			}
-			return err
-		}
+	f := &finder{path: path, session: r.session}
+	err = f.find(ctx)
+	if err == nil {
+		err = r.shakeHands(ctx, f)
 	}
+	if err != nil && r.settled() {
+		r.dropOwnSession()
+	}
+	return err
 }
-
-// errRetry says that the connection was lost before the writer knew of us:
-// perhaps it was about to be closed when we found it. Looking again does no harm.
-var errRetry = errors.New("connection lost before the writer answered")
 
 // finder waits for a contact file with a live writer behind it.
 type finder struct {

@@ -19,7 +19,7 @@ func TestSelectionOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := attach(t, name, sst.ReaderConfig{})
-	st, err := w.BeginStep(t.Context())
+	st, err := w.BeginStep(bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,10 +41,10 @@ func TestSelectionOutside(t *testing.T) {
 	if err := v.Put(st, step.Box{Count: []uint64{10}}, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}); err != nil {
 		t.Fatal(err)
 	}
-	if err := st.End(t.Context()); err != nil {
+	if err := st.End(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.BeginStep(t.Context())
+	got, err := r.BeginStep(bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +53,10 @@ func TestSelectionOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range []step.Box{{Start: []uint64{8}, Count: []uint64{5}}, {Start: []uint64{12}, Count: []uint64{1}}, {Start: []uint64{1<<64 - 1}, Count: []uint64{2}}} {
-		_, err := in.Get(t.Context(), bad, nil)
+		_, err := in.Get(bounded(t), bad, nil)
 		wants(t, fmt.Sprint("Get of ", bad), err, step.ErrSelection)
 	}
-	if ten, err := in.Get(t.Context(), step.All, nil); err != nil || len(ten) != 10 || ten[9] != 9 {
+	if ten, err := in.Get(bounded(t), step.All, nil); err != nil || len(ten) != 10 || ten[9] != 9 {
 		t.Errorf("%v, %v", ten, err)
 	}
 	_, err = step.Lookup[float64](got, "n")
@@ -67,7 +67,7 @@ func TestSelectionOutside(t *testing.T) {
 // TestWriterOrder is field report F83 for the writing side: each call in each
 // state is right, or an error that says so, and the stream goes on.
 func TestWriterOrder(t *testing.T) {
-	ctx := t.Context()
+	ctx := bounded(t)
 	type writer struct {
 		w    *sst.Writer
 		v    *sst.Variable[int64]
@@ -185,25 +185,25 @@ func isOrder(err error) bool {
 func goesOn(t *testing.T, w *sst.Writer, st *sst.WriterStep, open bool, v *sst.Variable[int64]) {
 	t.Helper()
 	if open {
-		if err := st.End(t.Context()); err != nil {
+		if err := st.End(bounded(t)); err != nil {
 			t.Errorf("ending the open step: %v", err)
 		}
 	}
-	st, err := w.BeginStep(t.Context())
+	st, err := w.BeginStep(bounded(t))
 	if err != nil {
 		t.Fatalf("the next step: %v", err)
 	}
 	if err := v.PutValue(st, 2); err != nil {
 		t.Error(err)
 	}
-	if err := st.End(t.Context()); err != nil {
+	if err := st.End(bounded(t)); err != nil {
 		t.Error(err)
 	}
 }
 
 // TestReaderOrder is the same for the reading side.
 func TestReaderOrder(t *testing.T) {
-	ctx := t.Context()
+	ctx := bounded(t)
 	type reader struct {
 		r  *sst.Reader
 		st *step.Step
@@ -293,7 +293,7 @@ func TestStepsOfOthers(t *testing.T) {
 	if _, err := sst.Define[int64](a, "v", step.GlobalValue()); err == nil {
 		t.Error("a name can be defined twice")
 	}
-	st, err := b.BeginStep(t.Context())
+	st, err := b.BeginStep(bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,13 +306,13 @@ func TestBeginStepIsCancelled(t *testing.T) {
 	name := streamName(t)
 	x := define(t, create(t, name, sst.WriterConfig{}), 4)
 	r := attach(t, name, sst.ReaderConfig{})
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(bounded(t))
 	done := async(func() error { _, err := r.BeginStep(ctx); return err })
 	cancel()
 	wants(t, "BeginStep", next(t, "BeginStep", done), context.Canceled)
 	x.must(t)
 	end := async(x.w.Close)
-	if seen, err := drain(t.Context(), r); err != nil || len(seen) != 1 {
+	if seen, err := drain(bounded(t), r); err != nil || len(seen) != 1 {
 		t.Errorf("afterwards: %v, %v", seen, err)
 	}
 	if err := next(t, "Close", end); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
+	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
 // SessionConfig configures a session. The zero value works.
@@ -43,6 +44,7 @@ type Session struct {
 	mu         sync.Mutex
 	writers    map[int64]*Writer         // by stream number
 	routes     map[int64]route           // by any other identity that we issued
+	old        []int64                   // retired identities, in the order of their end
 	conditions map[int32]*Reader         // openings under way
 	links      map[carrier.Link]*linkUse // every link that is up
 	streams    map[stream]struct{}       // to be closed with the session
@@ -73,6 +75,13 @@ type route struct {
 }
 
 func (r route) retired() bool { return r.writer == nil && r.reader == nil }
+
+func (r route) owner() side {
+	if r.writer != nil {
+		return writerSide
+	}
+	return readerSide
+}
 
 // linkUse counts the streams that need a link.
 type linkUse struct {
@@ -243,13 +252,21 @@ func (s *Session) issue(n int, r route) []int64 {
 	return ids
 }
 
-// retire takes identities out of use. They stay known, so that a late message
-// is not mistaken for an attack.
+// keepRetired is how many retired identities stay known.
+const keepRetired = 1 << 16
+
+// retire takes identities out of use. They stay known for long, so that a late
+// message is not mistaken for an attack.
 func (s *Session) retire(ids ...int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
 		s.routes[id] = route{}
+	}
+	s.old = append(s.old, ids...)
+	for len(s.old) > keepRetired {
+		delete(s.routes, s.old[0])
+		s.old = s.old[1:]
 	}
 }
 
@@ -370,20 +387,28 @@ func (s *Session) route(l carrier.Link, m sstmsg.Message, free func()) error {
 	switch m := m.(type) {
 	case *sstmsg.DPQuery:
 		defer free()
-		return s.toWriter(m.WriterID, func(w *Writer) { w.query(l, m) })
+		return s.toWriter(m.WriterID, func(w *Writer) { w.query(l, m) }, func() { s.sayEnded(l, m.Condition) })
 	case *sstmsg.ReaderRegister:
 		defer free()
-		return s.toWriter(m.WriterID, func(w *Writer) { w.register(l, m) })
+		return s.toWriter(m.WriterID, func(w *Writer) { w.register(l, m) }, func() { s.turnAway(l, m) })
 	case *sstmsg.DPQueryResponse:
 		return s.toOpening(m.Condition, m, free)
 	case *sstmsg.WriterResponse:
 		return s.toOpening(m.Condition, m, free)
 	case *sstmsg.ReadRequest:
 		defer free()
-		return s.toPeer(m.WriterID, true, func(r route) { r.writer.serve(l, r, m) })
+		served := false
+		err := s.toPeer(m.WriterID, writerSide, true, func(r route) {
+			served = true
+			r.writer.serve(l, r, m)
+		})
+		if err == nil && !served {
+			err = s.refuse(l, m)
+		}
+		return err
 	case *sstmsg.ReadReply:
 		defer free()
-		return s.toPeer(m.ReaderID, true, func(r route) { r.reader.plane.Reply(m) })
+		return s.toPeer(m.ReaderID, readerSide, true, func(r route) { r.reader.plane.Reply(m) })
 	case *sstmsg.Preload:
 		return s.toReader(m.ReaderID, true, free, func(r *Reader) { r.plane.Push(m, free) })
 	case *sstmsg.TimestepMetadata:
@@ -414,15 +439,40 @@ func (s *Session) route(l carrier.Link, m sstmsg.Message, free func()) error {
 	return sstmsg.ErrUnknown
 }
 
-func (s *Session) toWriter(id int64, do func(*Writer)) error {
+func (s *Session) toWriter(id int64, do func(*Writer), ended func()) error {
 	s.mu.Lock()
 	w := s.writers[id]
+	r, known := s.routes[id]
 	s.mu.Unlock()
-	if w == nil {
+	switch {
+	case w != nil:
+		do(w)
+	case known && r.retired():
+		ended()
+	default:
 		return fmt.Errorf("%w %#x", errIdentity, uint64(id))
 	}
-	do(w)
 	return nil
+}
+
+// sayEnded answers who asks for a stream that has ended: it found the contact
+// file just before that went. Other streams of its may use the link, so that
+// stays. An ADIOS2 reader takes the answer for a plane that it lacks, and leaves.
+func (s *Session) sayEnded(l carrier.Link, condition int32) {
+	s.send(l, &sstmsg.DPQueryResponse{Condition: condition, DataPlane: cp.PlaneEnded}, sstmsg.Options{}, nil)
+}
+
+// turnAway does the same for who has asked before, and registers now. ADIOS2
+// readers expect nothing but the writer's response then.
+func (s *Session) turnAway(l carrier.Link, m *sstmsg.ReaderRegister) {
+	s.mu.Lock()
+	weft := s.linkUse(l).weft
+	s.mu.Unlock()
+	if weft {
+		s.sayEnded(l, m.Condition)
+		return
+	}
+	l.Abort(fmt.Errorf("stream has ended: %w", ErrClosed))
 }
 
 func (s *Session) toOpening(condition int32, m sstmsg.Message, free func()) error {
@@ -437,12 +487,26 @@ func (s *Session) toOpening(condition int32, m sstmsg.Message, free func()) erro
 	return nil
 }
 
-// toPeer finds the route of an identity; control and data ones are not mixed.
-func (s *Session) toPeer(id int64, data bool, do func(route)) error {
+// refuse answers a read request to a stream that has ended, or that has given
+// the reader up. There is no error reply in the protocol: Weft takes an empty one
+// for it, for others the connection is dropped.
+func (s *Session) refuse(l carrier.Link, m *sstmsg.ReadRequest) error {
+	s.mu.Lock()
+	weft := s.linkUse(l).weft
+	s.mu.Unlock()
+	if !weft {
+		return fmt.Errorf("read of step %d of a stream that has ended: %w", m.Step, ErrClosed)
+	}
+	return s.send(l, &sstmsg.ReadReply{Step: m.Step, ReaderID: m.ReaderID, Condition: m.Condition}, sstmsg.Options{}, nil)
+}
+
+// toPeer finds the route of an identity; those of writers and readers, of
+// control and data, are not mixed.
+func (s *Session) toPeer(id int64, owner side, data bool, do func(route)) error {
 	s.mu.Lock()
 	r, ok := s.routes[id]
 	s.mu.Unlock()
-	if !ok || !r.retired() && r.data != data {
+	if !ok || !r.retired() && (r.data != data || r.owner() != owner) {
 		return fmt.Errorf("%w %#x", errIdentity, uint64(id))
 	}
 	if !r.retired() {
@@ -453,11 +517,9 @@ func (s *Session) toPeer(id int64, data bool, do func(route)) error {
 
 func (s *Session) toReader(id int64, data bool, free func(), do func(*Reader)) error {
 	called := false
-	err := s.toPeer(id, data, func(r route) {
-		if r.reader != nil {
-			called = true
-			do(r.reader)
-		}
+	err := s.toPeer(id, readerSide, data, func(r route) {
+		called = true
+		do(r.reader)
 	})
 	if !called {
 		free()
@@ -466,11 +528,7 @@ func (s *Session) toReader(id int64, data bool, free func(), do func(*Reader)) e
 }
 
 func (s *Session) fromReader(id int64, m sstmsg.Message) error {
-	return s.toPeer(id, false, func(r route) {
-		if r.writer != nil {
-			r.writer.fromReader(r.key, m)
-		}
-	})
+	return s.toPeer(id, writerSide, false, func(r route) { r.writer.fromReader(r.key, m) })
 }
 
 // Lost tells every stream that used the link.

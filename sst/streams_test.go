@@ -150,16 +150,16 @@ func TestDiscardIsCounted(t *testing.T) {
 			continue
 		}
 		var err error
-		if slow, err = r.BeginStep(t.Context()); err != nil {
+		if slow, err = r.BeginStep(bounded(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := verify(t.Context(), slow); err != nil {
+	if err := verify(bounded(t), slow); err != nil {
 		t.Fatal(err)
 	}
 	slow.End()
 	done := async(x.w.Close)
-	rest, err := drain(t.Context(), r)
+	rest, err := drain(bounded(t), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestLatest(t *testing.T) {
 		x.must(t)
 	}
 	done := async(x.w.Close)
-	seen, err := drain(t.Context(), r)
+	seen, err := drain(bounded(t), r)
 	if err != nil || len(seen) == 0 || seen[len(seen)-1] != steps-1 {
 		t.Errorf("%v, %v", seen, err)
 	}
@@ -205,7 +205,7 @@ func TestReaderLeavesEarly(t *testing.T) {
 			x := define(t, create(t, name, sst.WriterConfig{Params: sst.Params{QueueLimit: 2}}), 100)
 			a, b := attach(t, name, sst.ReaderConfig{}), attach(t, name, sst.ReaderConfig{})
 			rest := async(func() error {
-				seen, err := drain(t.Context(), b)
+				seen, err := drain(bounded(t), b)
 				if err != nil {
 					return err
 				}
@@ -213,7 +213,7 @@ func TestReaderLeavesEarly(t *testing.T) {
 			})
 			early := async(func() error {
 				for range 3 {
-					st, err := a.BeginStep(t.Context())
+					st, err := a.BeginStep(bounded(t))
 					if err != nil {
 						return err
 					}
@@ -258,7 +258,7 @@ func TestOneLink(t *testing.T) {
 	for i, x := range writers {
 		x.must(t)
 		done := async(x.w.Close)
-		seen, err := drain(t.Context(), readers[i])
+		seen, err := drain(bounded(t), readers[i])
 		if err != nil || len(seen) != 1 {
 			t.Errorf("stream %d: %v, %v", i, seen, err)
 		}
@@ -285,7 +285,7 @@ func TestStepsDoNotMix(t *testing.T) {
 	r := attach(t, name, sst.ReaderConfig{Session: s})
 	const steps = 6
 	for n := range int64(steps) {
-		st, err := w.BeginStep(t.Context())
+		st, err := w.BeginStep(bounded(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,21 +301,21 @@ func TestStepsDoNotMix(t *testing.T) {
 				data[i] = n
 			}
 		}
-		if err := st.End(t.Context()); err != nil {
+		if err := st.End(bounded(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	done := async(w.Close)
 	seen := int64(0)
 	var late *step.Step
-	for st, err := range r.Steps(t.Context()) {
+	for st, err := range r.Steps(bounded(t)) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if int64(st.Number()) != seen {
 			t.Errorf("step %d, want %d", st.Number(), seen)
 		}
-		if a, err := step.Read[int64](t.Context(), st, "a"); err != nil || len(a) != 1 || a[0] != seen {
+		if a, err := step.Read[int64](bounded(t), st, "a"); err != nil || len(a) != 1 || a[0] != seen {
 			t.Errorf("step %d: a is %v, %v", seen, a, err)
 		}
 		b, err := step.Lookup[int64](st, "b")
@@ -325,7 +325,7 @@ func TestStepsDoNotMix(t *testing.T) {
 		case err != nil:
 			t.Error(err)
 		case seen > 0: // nobody reads it at step 0
-			got, err := b.Get(t.Context(), step.All, nil)
+			got, err := b.Get(bounded(t), step.All, nil)
 			if err != nil || got[0] != seen || got[999] != seen {
 				t.Errorf("step %d: b %v", seen, err)
 			}
@@ -336,7 +336,7 @@ func TestStepsDoNotMix(t *testing.T) {
 	if seen != steps {
 		t.Errorf("%d steps", seen)
 	}
-	_, err = step.Read[int64](t.Context(), late, "a")
+	_, err = step.Read[int64](bounded(t), late, "a")
 	wants(t, "reading after the end of the step", err, step.ErrStepEnded)
 	if err := next(t, "Close", done); err != nil {
 		t.Error(err)
@@ -359,11 +359,11 @@ func TestIndependentSessions(t *testing.T) {
 				continue
 			}
 			x.must(t)
-			st, err := readers[i].BeginStep(t.Context())
+			st, err := readers[i].BeginStep(bounded(t))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := verify(t.Context(), st); err != nil {
+			if err := verify(bounded(t), st); err != nil {
 				t.Fatal(err)
 			}
 			st.End()
@@ -392,7 +392,7 @@ func TestWriterRanks(t *testing.T) {
 			if got := r.Info(); got.Ranks != 3 || got.Plane != "evpath" || got.Preload != (mode == "On") {
 				t.Errorf("info %+v", got)
 			}
-			st, err := w.BeginStep(t.Context())
+			st, err := w.BeginStep(bounded(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -405,11 +405,11 @@ func TestWriterRanks(t *testing.T) {
 			if err := v.Put(st.Rank(3), step.Box{Start: []uint64{0}, Count: []uint64{2}}, []int64{0, 0}); err == nil {
 				t.Error("rank 3 of 3 is accepted")
 			}
-			if err := st.End(t.Context()); err != nil {
+			if err := st.End(bounded(t)); err != nil {
 				t.Fatal(err)
 			}
 			done := async(w.Close)
-			if seen, err := drain(t.Context(), r); err != nil || len(seen) != 1 {
+			if seen, err := drain(bounded(t), r); err != nil || len(seen) != 1 {
 				t.Errorf("%v, %v", seen, err)
 			}
 			if err := next(t, "Close", done); err != nil {
@@ -436,7 +436,7 @@ func TestFlat(t *testing.T) {
 		}
 	}
 	failing := func(i int) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		ctx, cancel := context.WithTimeout(bounded(t), time.Millisecond)
 		defer cancel()
 		_, err := sst.Open(ctx, filepath.Join(dir, "missing"), sst.ReaderConfig{})
 		if !errors.Is(err, context.DeadlineExceeded) {

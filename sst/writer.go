@@ -333,6 +333,7 @@ func (w *Writer) detach() {
 	w.session.mu.Lock()
 	delete(w.session.writers, w.contact.stream)
 	w.session.mu.Unlock()
+	w.session.retire(w.contact.stream)
 	w.session.removeStream(w)
 	if w.own {
 		w.session.Close()

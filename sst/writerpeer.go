@@ -30,7 +30,7 @@ func (w *Writer) register(l carrier.Link, m *sstmsg.ReaderRegister) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failure != nil {
-		l.Abort(w.failure)
+		w.session.turnAway(l, m)
 		return
 	}
 	w.nextKey++

@@ -99,7 +99,7 @@ func hostileSelection(r *rand.Rand, v *Variable) Selection {
 
 // Records of the right form with any numbers in them: nothing panics, and nothing allocates more
 // than MaxAlloc for each result.
-func TestHostileArrays(t *testing.T) {
+func TestSoakHostileArrays(t *testing.T) {
 	r := testutil.Rand(t)
 	kinds := []bp5.Kind{bp5.GlobalArray, bp5.LocalArray, bp5.JoinedArray}
 	read := 0
@@ -165,7 +165,7 @@ func (s *synth) hostileRecord(d bp5.VarDesc, m *bp5.ArrayMeta, dataSize uint64) 
 
 // Real records whose 8-byte words are replaced by numbers that break arithmetic: all there is in a
 // record but strings and values is such words.
-func TestHostileWords(t *testing.T) {
+func TestSoakHostileWords(t *testing.T) {
 	r := testutil.Rand(t)
 	taken := 0
 	for _, name := range []string{"main-shapes-3ranks", "v2.10.2-types", "main-nullop", "main-struct", "v2.10.2-shapes-columnmajor"} {

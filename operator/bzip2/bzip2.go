@@ -18,6 +18,11 @@ const (
 	headerSize = operator.FrameSize + 16
 	batchSize  = 16
 	version    = 1 // layout version that ADIOS2 writes
+
+	// Each batch costs a decompressor of nearly 4 MB. Those of ADIOS2 have 2147381248 bytes of output (docs/wire/bp5.md §8);
+	// a block made of tiny ones would keep a reader busy for hours, so besides a few there may be one for each MiB.
+	fewBatches = 16
+	leastBatch = 1 << 20
 )
 
 // decoder undoes the bzip2 operator. The block is cut into batches below 2 GiB, each a bzip2 stream of its own.
@@ -46,6 +51,9 @@ func (decoder) Decode(dst, block []byte, _ operator.Block) error {
 	}
 	if n > uint64(len(block)-headerSize)/batchSize {
 		return corrupt("%d batches in a block of %d bytes", n, len(block))
+	}
+	if n > fewBatches+size/leastBatch {
+		return corrupt("%d batches for %d bytes", n, size)
 	}
 	return decodeBatches(dst, block, int(n))
 }

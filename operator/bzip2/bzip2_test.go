@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/weft-fabric/weft/internal/bpfixture"
@@ -103,6 +104,20 @@ func TestManyBatches(t *testing.T) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Error("other values")
+	}
+}
+
+// A block of a few kilobytes could ask for a thousand decompressors.
+func TestTinyBatchesAreRefused(t *testing.T) {
+	b := storedBlocks(t)[3] // 256 bytes
+	for _, tc := range []struct {
+		batches int
+		ok      bool
+	}{{fewBatches, true}, {fewBatches + 1, false}, {1000, false}} {
+		err := operator.Decode(make([]byte, 256*tc.batches), join(slices.Repeat([][]byte{b}, tc.batches)...), operator.Block{})
+		if (err == nil) != tc.ok || err != nil && !errors.Is(err, operator.ErrCorrupt) {
+			t.Errorf("%d batches: %v", tc.batches, err)
+		}
 	}
 }
 

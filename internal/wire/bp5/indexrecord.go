@@ -188,42 +188,6 @@ func (s StepIndex) Append(b []byte) []byte {
 	return b
 }
 
-// Locate returns the position, in the subfile of writer, of the n bytes that the metadata record of this step puts at
-// loc (docs/wire/bp5.md §3.1): locations count through all flushed pieces as if they were one. A range that crosses a
-// flush is ErrBadFile, because no writer makes one; so is a position that no file can have.
-func (s StepIndex) Locate(writer int, loc, n uint64) (filePos uint64, err error) {
-	if writer < 0 || writer >= len(s.Pieces) {
-		return 0, fmt.Errorf("bp5: step has no writer %d: %w", writer, ErrBadFile)
-	}
-	rest := loc // distance from the start of the piece
-	for _, p := range s.Pieces[writer] {
-		if p.Size != UnknownSize && rest >= p.Size {
-			rest -= p.Size
-			continue
-		}
-		if n > p.Size-rest {
-			return 0, fmt.Errorf("bp5: block of writer %d, %d bytes at %d, crosses a flush: %w", writer, n, loc, ErrBadFile)
-		}
-		end, ok := addAll(p.Pos, rest, n)
-		if !ok {
-			break
-		}
-		return end - n, nil
-	}
-	return 0, fmt.Errorf("bp5: block of writer %d, %d bytes at %d, is outside any file: %w", writer, n, loc, ErrBadFile)
-}
-
-// addAll adds without wrapping and within what a file position can be.
-func addAll(v ...uint64) (sum uint64, ok bool) {
-	for _, x := range v {
-		if x > math.MaxInt64-sum {
-			return 0, false
-		}
-		sum += x
-	}
-	return sum, true
-}
-
 func word(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 
 func appendWords(b []byte, words ...uint64) []byte {

@@ -187,80 +187,6 @@ func TestIndexRecordZerosAreNotThereYet(t *testing.T) {
 	}
 }
 
-// The blocks of x in the flush datasets are where Locate says, with their documented values.
-func TestLocateFindsFlushedBlocks(t *testing.T) {
-	for name, writers := range map[string]int{"main-flush-3ranks": 3, "v2.10.2-flush": 1} {
-		t.Run(name, func(t *testing.T) {
-			files := bpfixture.Files(t, name)
-			steps, _ := parseIndex(t, files["md.idx"])
-			padded := steps[0].Pieces[0][0].Size // a flush of one block: 12 bytes and the padding of this release
-			for st, s := range steps {
-				if len(s.Pieces) != writers || s.Flushes != 2-st {
-					t.Fatalf("step %d: %+v", st, s)
-				}
-				for w := range writers {
-					for b := range 3 {
-						loc := uint64(b) * padded
-						if b > s.Flushes {
-							loc = uint64(s.Flushes)*padded + 12*uint64(b-s.Flushes) // not flushed: packed
-						}
-						checkBlock(t, s, files["data.0"], w, loc, uint32(1000*st+100*w+10*b))
-					}
-				}
-			}
-		})
-	}
-}
-
-// checkBlock expects three int32 counting from first.
-func checkBlock(t *testing.T, s indexedStep, data []byte, w int, loc uint64, first uint32) {
-	t.Helper()
-	pos, err := s.Locate(w, loc, 12)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	for i := range uint32(3) {
-		if got := binary.LittleEndian.Uint32(data[pos+4*uint64(i):]); got != first+i {
-			t.Errorf("writer %d, location %d: element %d at %d is %d, want %d", w, loc, i, pos, got, first+i)
-		}
-	}
-}
-
-func TestLocate(t *testing.T) {
-	s := StepIndex{Flushes: 2, Pieces: [][]Piece{{{1000, 16}, {2000, 32}, {3000, UnknownSize}}}}
-	for _, tc := range []struct{ loc, n, want uint64 }{
-		{0, 16, 1000}, {15, 1, 1015}, {0, 0, 1000},
-		{16, 0, 2000}, {16, 32, 2000}, {47, 1, 2031},
-		{48, 0, 3000}, {48, 1 << 40, 3000}, {1048, 8, 4000},
-	} {
-		if got, err := s.Locate(0, tc.loc, tc.n); err != nil || got != tc.want {
-			t.Errorf("Locate(%d, %d) = %d, %v; want %d", tc.loc, tc.n, got, err, tc.want)
-		}
-	}
-}
-
-func TestLocateRefuses(t *testing.T) {
-	s := StepIndex{Flushes: 1, Pieces: [][]Piece{{{1000, 16}, {math.MaxInt64 - 10, UnknownSize}}}}
-	for _, tc := range []struct {
-		writer int
-		loc, n uint64
-	}{
-		{0, 0, 17},                 // over the flush
-		{0, 15, 2},                 // over the flush
-		{0, 8, math.MaxUint64},     // length that wraps
-		{0, 16, 11},                // past any file
-		{0, 27, 0},                 // position past any file
-		{0, math.MaxUint64, 0},     // "no data" marker
-		{0, math.MaxUint64 - 1, 8}, // position that wraps
-		{-1, 0, 0}, {1, 0, 0},      // no such writer
-	} {
-		if pos, err := s.Locate(tc.writer, tc.loc, tc.n); !errors.Is(err, ErrBadFile) {
-			t.Errorf("Locate(%d, %d, %d) = %d, %v", tc.writer, tc.loc, tc.n, pos, err)
-		}
-	}
-}
-
 func FuzzIndexRecord(f *testing.F) {
 	for _, name := range bpfixture.Names() {
 		f.Add(bpfixture.Files(f, name)["md.idx"][IndexHeaderSize:], uint64(16), uint64(8))
@@ -281,9 +207,7 @@ func FuzzIndexRecord(f *testing.F) {
 				writers, again = int(r.Writers), r.Append(nil)
 			case StepIndex:
 				again = r.Append(nil)
-				if pos, err := r.Locate(writers-1, loc, size); err == nil && pos > math.MaxInt64-size {
-					t.Fatalf("Locate gives %d for %d bytes", pos, size)
-				}
+				checkRanges(t, r.Pieces[writers-1], loc, size)
 			case SkippedRecord:
 				again = b[:n]
 			}

@@ -42,6 +42,15 @@ const (
 	Struct
 )
 
+// Size returns the bytes of one element, 0 for types whose elements have no size of their own.
+func (t Type) Size() int {
+	if t == String { // a slot, which is not its size
+		return 0
+	}
+	_, size, _ := scalarType(t)
+	return size
+}
+
 // JoinedDim marks the joined dimension in Shape (docs/wire/bp5.md §2.4).
 const JoinedDim = ^uint64(1)
 

@@ -19,6 +19,7 @@ var errNames = []struct {
 }{
 	{"ErrPlane", ErrPlane},
 	{"ErrMarshal", ErrMarshal},
+	{"ErrTooLate", ErrTooLate},
 	{"ErrWriterLost", ErrWriterLost},
 	{"ErrOutOfOrder", ErrOutOfOrder},
 	{"errUnexpected", errUnexpected},

@@ -13,6 +13,7 @@ var (
 	ErrMarshal     = errors.New("marshalling method not supported")
 	ErrPattern     = errors.New("communication pattern not supported")
 	ErrWriterLost  = errors.New("writer failed")
+	ErrTooLate     = errors.New("the writer ended before it knew of us") // looking again does no harm
 	ErrOutOfOrder  = errors.New("call out of order")
 	errUnexpected  = errors.New("unexpected message")
 	errBadResponse = errors.New("response makes no sense")
@@ -263,6 +264,13 @@ func (r *Reader) answer(msg sstmsg.Message) []ReaderAction {
 // planeChosen decides everything that can be refused: after ReaderRegister it
 // is too late.
 func (r *Reader) planeChosen(m *sstmsg.DPQueryResponse) []ReaderAction {
+	if m.DataPlane == PlaneEnded && (r.phase == Querying && m.Condition == r.cfg.Query || r.phase == Registering && m.Condition == r.cfg.Register) {
+		r.phase = Closed
+		if r.abandoned {
+			return []ReaderAction{DropLink{}}
+		}
+		return []ReaderAction{OpenFailed{ErrTooLate}, DropLink{}}
+	}
 	if r.phase != Querying || m.Condition != r.cfg.Query {
 		return nil // a late answer to a query we gave up
 	}
@@ -275,6 +283,11 @@ func (r *Reader) planeChosen(m *sstmsg.DPQueryResponse) []ReaderAction {
 	r.phase = Closed
 	return []ReaderAction{OpenFailed{&PlaneError{Writer: m.DataPlane, Ours: r.cfg.Planes}}, DropLink{}}
 }
+
+// PlaneEnded is the data plane that a Weft writer names when the stream has
+// ended: to a query, and, if the reader is Weft too, to a registration. ADIOS2
+// has no word for it.
+const PlaneEnded = "ended"
 
 // PlaneError says that the writer serves a data plane that this reader lacks.
 type PlaneError struct {
@@ -461,7 +474,10 @@ func (r *Reader) release(step int64) []ReaderAction {
 // end: steps that are here stay readable.
 func (r *Reader) lost(err error) []ReaderAction {
 	switch r.phase {
-	case Querying, Registering:
+	case Querying:
+		r.phase = Failed
+		return []ReaderAction{OpenFailed{fmt.Errorf("%w: %w: %w", ErrTooLate, ErrWriterLost, orEOF(err))}}
+	case Registering:
 		r.phase = Failed
 		if r.abandoned {
 			return nil

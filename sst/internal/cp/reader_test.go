@@ -192,9 +192,22 @@ func TestReader(t *testing.T) {
 		// §9.1, §9.3: ends.
 		"link lost while querying": {
 			on(Start{}, "send DPQuery"),
-			on(WriterLost{errTest}, "open failed: ErrWriterLost+errTest"),
+			on(WriterLost{errTest}, "open failed: ErrTooLate+ErrWriterLost+errTest"),
 			on(Leave{}, "drop link", "wake"),
 		},
+		"the stream has ended": {
+			on(Start{}, "send DPQuery"),
+			on(plane(PlaneEnded), "open failed: ErrTooLate", "drop link", "recycle"),
+			on(WriterLost{}),
+		},
+		"the stream ends as we register": registered(
+			on(plane(PlaneEnded), "recycle"), // the answer to the query has been
+			on(from(&sstmsg.DPQueryResponse{Condition: testRegister, DataPlane: PlaneEnded}), "open failed: ErrTooLate", "drop link", "recycle"),
+		),
+		"the stream ends as we register and cancel": registered(
+			on(Cancel{errTest}, "open failed: errTest"),
+			on(from(&sstmsg.DPQueryResponse{Condition: testRegister, DataPlane: PlaneEnded}), "drop link", "recycle"),
+		),
 		"link lost while registering": registered(
 			on(WriterLost{}, "open failed: ErrWriterLost+errGone"),
 		),

@@ -14,6 +14,7 @@ import (
 var (
 	errRank  = errors.New("no such writer rank")
 	errReply = errors.New("reply does not match its request")
+	errEmpty = errors.New("the writer does not hold the step any more")
 	errPush  = errors.New("preloaded block too short")
 	errOver  = errors.New("step is over")
 )
@@ -239,6 +240,10 @@ func (e *Evpath) take(id int32) *request {
 func (e *Evpath) Reply(m *sstmsg.ReadReply) {
 	r := e.take(m.Condition)
 	if r == nil {
+		return
+	}
+	if m.Data.Len() == 0 { // nobody asks for nothing: this is how Weft says no
+		r.batch.finish(fmt.Errorf("step %d: writer rank %d: %w", m.Step, r.rank, errEmpty))
 		return
 	}
 	if m.Data.Len() != len(r.dst) {

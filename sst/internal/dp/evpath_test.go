@@ -168,7 +168,11 @@ func TestReplyOfWrongLength(t *testing.T) {
 		done := read(t.Context(), e, 0, false, p, piece(0, 0, 8))
 		q := next(t, "request", sent)
 		e.Reply(&sstmsg.ReadReply{Condition: q.msg.Condition, Data: sstmsg.ByteBlob(bytes.Repeat([]byte{1}, n))})
-		if err := next(t, "end of Read", done); !errors.Is(err, errReply) {
+		want := errReply
+		if n == 0 {
+			want = errEmpty
+		}
+		if err := next(t, "end of Read", done); !errors.Is(err, want) {
 			t.Errorf("%d bytes for 8: %v", n, err)
 		}
 		if !bytes.Equal(p.Dst, make([]byte, 8)) {

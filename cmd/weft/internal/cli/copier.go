@@ -113,28 +113,52 @@ func (c *copier) variable(ctx context.Context, to *sst.WriterStep, v *step.Varia
 func readBlocks(ctx context.Context, v *step.Variable) ([]block, error) {
 	list := make([]block, 0, v.NumBlocks())
 	for _, blk := range v.Blocks() {
-		b := block{rank: blk.Rank, box: blockBox(v.Kind(), blk.Box)}
-		if v.Type() == step.String {
-			text, err := v.Any(ctx, step.BlockIndex(blk.Index))
-			if err != nil {
-				return nil, err
-			}
-			if s, ok := text.([]string); ok && len(s) == 1 {
-				b.text = s[0]
-			}
-		} else {
-			n, err := blk.Box.Elements()
-			if err != nil {
-				return nil, err
-			}
-			b.data = make([]byte, n*v.ElemSize())
-			if err := v.Read(ctx, step.BlockIndex(blk.Index), b.data); err != nil {
-				return nil, err
-			}
+		sel, box, ok := clip(v, blk)
+		if !ok {
+			continue
+		}
+		b := block{rank: blk.Rank, box: blockBox(v.Kind(), box)}
+		if err := b.read(ctx, v, sel, box); err != nil {
+			return nil, err
 		}
 		list = append(list, b)
 	}
 	return list, nil
+}
+
+func (b *block) read(ctx context.Context, v *step.Variable, sel step.Selection, box step.Box) error {
+	if v.Type() == step.String {
+		text, err := v.Any(ctx, sel)
+		if s, ok := text.([]string); ok && len(s) == 1 {
+			b.text = s[0]
+		}
+		return err
+	}
+	n, err := box.Elements()
+	if err != nil {
+		return err
+	}
+	b.data = make([]byte, n*v.ElemSize())
+	return v.Read(ctx, sel, b.data)
+}
+
+// clip returns what of a block lies in its array, as a selection of the block
+// and as a box of the array. Only blocks of flattened files are not all in it:
+// their arrays keep the shape of the first step.
+func clip(v *step.Variable, blk step.Block) (sel step.Selection, box step.Box, ok bool) {
+	sel.Block = &blk.Index
+	if v.Kind() != step.GlobalArrayKind || blk.Box.Within(v.Shape()) == nil {
+		return sel, blk.Box, true
+	}
+	box, ok = blk.Box.Intersect(step.Box{Count: v.Shape()})
+	if !ok {
+		return sel, box, false
+	}
+	sel.Box = step.Box{Start: make([]uint64, len(box.Start)), Count: box.Count}
+	for d := range box.Start {
+		sel.Box.Start[d] = box.Start[d] - blk.Box.Start[d]
+	}
+	return sel, box, true
 }
 
 // blockBox is a block's box as a writer puts it: where a block lies is only

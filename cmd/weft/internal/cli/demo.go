@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,6 +87,7 @@ func runDemo(ctx context.Context, env Env, opt demoOptions) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	env.Stderr = shared(env.Stderr)
 	writer, err := startChild(ctx, env, opt.args(demoWriterName, dir), nil)
 	if err != nil {
 		return err
@@ -113,13 +115,33 @@ func runDemo(ctx context.Context, env Env, opt demoOptions) (err error) {
 		cancel(readerErr)
 	}
 	writerErr := writer.wait()
-	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, errInterrupted) {
-		return cause
+	if cause := context.Cause(ctx); cause != nil {
+		return cause // the first thing that went wrong; the rest follows from it
 	}
 	if err := errors.Join(writerErr, readerErr, watchErr); err != nil {
 		return err
 	}
 	return sum.print(env, opt)
+}
+
+// shared makes a writer safe for several goroutines: the processes of the demo
+// have one standard error. They inherit a file as it is.
+func shared(w io.Writer) io.Writer {
+	if _, ok := w.(*os.File); ok {
+		return w
+	}
+	return &lockedWriter{w: w}
+}
+
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
 }
 
 // summary is the sum of all reports.

@@ -40,7 +40,7 @@ func TestDemoChildDies(t *testing.T) {
 // Processes that talk nonsense for ever are stopped.
 func TestDemoChildTalksNonsense(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "child")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nwhile echo nonsense; do :; done\n"), 0o700); err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n[ $1 = demo-writer ] && exec cat\nwhile echo nonsense; do :; done\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	env, _, errs := demoEnv(t, script)

@@ -24,13 +24,13 @@ func (d *dumper) stepText(ctx context.Context, st *step.Step, vars []*step.Varia
 		wt, wn = max(wt, utf8.RuneCountInString(a.typ)), max(wn, utf8.RuneCountInString(a.name))
 	}
 	for _, v := range vars {
-		wt, wn = max(wt, utf8.RuneCountInString(v.Type().String())), max(wn, utf8.RuneCountInString(v.Name()))
+		wt, wn = max(wt, utf8.RuneCountInString(v.Type().String())), max(wn, utf8.RuneCountInString(printable(v.Name())))
 	}
 	for _, a := range attrs {
 		d.out.printf("  %-*s  %-*s  %s\n", wt, a.typ, wn, a.name, a.rest)
 	}
 	for _, v := range vars {
-		d.out.printf("  %-*s  %-*s  %s", wt, v.Type(), wn, v.Name(), shapeText(v))
+		d.out.printf("  %-*s  %-*s  %s", wt, v.Type(), wn, printable(v.Name()), shapeText(v))
 		if err := d.varText(ctx, v); err != nil {
 			if isOutput(err) || ctx.Err() != nil {
 				return err
@@ -57,7 +57,7 @@ func (d *dumper) newAttrs(st *step.Step) (list []line) {
 			continue
 		}
 		d.attrs[a.Name()] = text
-		list = append(list, line{typ: a.Type().String(), name: a.Name(), rest: "attr   = " + text})
+		list = append(list, line{typ: a.Type().String(), name: printable(a.Name()), rest: "attr   = " + text})
 	}
 	return list
 }

@@ -51,11 +51,11 @@ func message(err error) string {
 	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) {
 		return errInterrupted.Error()
 	}
-	text := err.Error()
+	text := strings.ReplaceAll(err.Error(), "\n", "; ") // joined errors
 	for _, pkg := range []string{"bp: ", "sst: "} {
 		text = strings.TrimPrefix(text, pkg)
 	}
-	return text
+	return printable(text)
 }
 
 // noDataset reports whether err says that the name is no whole dataset.

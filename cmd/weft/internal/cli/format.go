@@ -140,7 +140,7 @@ func (s style) string(b []byte, v string) []byte {
 	if s == jsonStyle {
 		return appendJSONString(b, v)
 	}
-	return append(append(append(b, '"'), v...), '"')
+	return append(append(append(b, '"'), printable(v)...), '"')
 }
 
 // appendJSONString appends a string as JSON has it. Bytes that are not UTF-8

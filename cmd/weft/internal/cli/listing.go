@@ -158,7 +158,7 @@ type line struct{ typ, name, rest string }
 func (l *listing) lines(opt lsOptions) []line {
 	list := make([]line, 0, len(l.vars)+len(l.attrs))
 	for _, e := range l.vars {
-		ln := line{typ: e.typ.String(), name: e.name, rest: e.shape()}
+		ln := line{typ: e.typ.String(), name: printable(e.name), rest: e.shape()}
 		if opt.long {
 			ln.rest += e.value()
 		}
@@ -166,7 +166,7 @@ func (l *listing) lines(opt lsOptions) []line {
 	}
 	if opt.attrs {
 		for _, a := range l.attrs {
-			ln := line{typ: a.Type().String(), name: a.Name(), rest: "attr"}
+			ln := line{typ: a.Type().String(), name: printable(a.Name()), rest: "attr"}
 			if opt.long {
 				ln.rest += "   = " + attrText(a)
 			}

@@ -38,7 +38,7 @@ func (h *lines) Handle(_ context.Context, r slog.Record) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, err := fmt.Fprintln(h.w, text)
+	_, err := fmt.Fprintln(h.w, printable(text))
 	return err
 }
 

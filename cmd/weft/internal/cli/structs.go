@@ -23,7 +23,7 @@ func appendStruct(b []byte, st *step.StructType, raw []byte, s style) []byte {
 		if s == jsonStyle {
 			b = appendJSONString(b, f.Name)
 		} else {
-			b = append(b, f.Name...)
+			b = append(b, printable(f.Name)...)
 		}
 		b = appendField(append(b, colon...), f, raw, s, sep)
 	}

@@ -111,6 +111,20 @@ func TestChars(t *testing.T) {
 	}
 }
 
+// Names and strings of others cannot do anything to a terminal.
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"T": "T", "a/b c": "a/b c", "été ░": "été ░", "\x1b[2J": `\x1b[2J`, "a\nb\x00": `a\nb\x00`, "\xff": `\xff`, "\ufffd": "\ufffd", "\u202e": `\u202e`, "\u0085": `\u0085`,
+	} {
+		if got := printable(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+	if got := message(errors.Join(errors.New("bp: a"), errors.New("b\x1b"))); got != `a; b\x1b` {
+		t.Errorf("message: %s", got)
+	}
+}
+
 // The solver keeps the tolerance that the demo states, and the tolerance is no
 // wider than it needs to be.
 func TestHeatKeepsItsTolerance(t *testing.T) {
