@@ -12,7 +12,7 @@
 //
 // Writer and reader are processes of their own, over TCP on the loopback
 // interface. Both sides touch every byte: the writer fills its array, the reader
-// sums what it gets and checks the sum. The ADIOS2 side is peers/sst.cpp, which
+// sums what it gets and checks the sum. The ADIOS2 side is interop/peers/cpp/sst.cpp, which
 // does the same by ADIOS2's public interface; it is compiled in a Debian root
 // with ADIOS2 (interop/root.sh). Where there can be no root the Weft rows are
 // measured alone, and the table says so.

@@ -84,7 +84,7 @@ func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err err
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.IntVar(&c.rounds, "rounds", 5, "how often each pair runs")
-	f.Float64Var(&c.seconds, "seconds", 1.5, "how long each pair is measured in a round")
+	f.Float64Var(&c.seconds, "seconds", 1.2, "how long each pair is measured in a round")
 	only := f.String("only", "", "measure the rows and paths that match this `regexp`, as \"8 MiB, queue 1, put, get, Weft → ADIOS2\"")
 	f.BoolVar(&asJSON, "json", false, "print JSON, with every sample")
 	f.StringVar(&c.profile, "cpuprofile", "", "write CPU profiles of the Weft processes to this `folder`")

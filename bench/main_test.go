@@ -77,7 +77,7 @@ func measure(t *testing.T, only string, profile string) *report {
 		dir:    t.TempDir(),
 	}
 	rep := &report{Machine: describeMachine(), Seconds: 0.2}
-	if err := r.rounds(t.Context(), rep, plan(r.config.only, false)); err != nil {
+	if err := r.measure(t.Context(), rep, plan(r.only, false)); err != nil {
 		t.Fatal(err)
 	}
 	return rep

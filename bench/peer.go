@@ -3,20 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/weft-fabric/weft/interop/peers"
 )
 
 // suite is the Debian root in which the ADIOS2 side is compiled and runs.
 const suite = "trixie-dev"
-
-//go:embed peers/sst.cpp
-var peerSource []byte
 
 // errNoModule says that we were not started inside the module, where root.sh is.
 var errNoModule = errors.New("bench: no interop/root.sh above the current folder")
@@ -36,7 +34,7 @@ func makePeer(ctx context.Context, dir string) (*peer, error) {
 		return nil, err
 	}
 	p := &peer{script: script, dir: dir}
-	if err := os.WriteFile(filepath.Join(dir, "sst.cpp"), peerSource, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "sst.cpp"), []byte(peers.SST), 0o600); err != nil {
 		return nil, err
 	}
 	if _, err := output(command(ctx, script, "make", suite)); err != nil {

@@ -188,10 +188,12 @@ func readStream(ctx context.Context, a roleArgs) (said, error) {
 		if err == nil {
 			err = in.read(ctx, st)
 		}
+		if err == nil {
+			err = st.End()
+		}
 		if err != nil {
 			return said{}, err
 		}
-		st.End()
 		c.tick(time.Now())
 	}
 	return said{Steps: c.steps, Bad: in.bad, Seconds: c.to.Sub(c.from).Seconds(), Viewed: in.viewed}, r.Close()

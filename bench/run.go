@@ -61,23 +61,23 @@ func run(ctx context.Context, c config) (*report, error) {
 	if len(jobs) == 0 {
 		return nil, errNothing
 	}
-	return rep, r.rounds(ctx, rep, jobs)
+	return rep, r.measure(ctx, rep, jobs)
 }
 
 var errNothing = errors.New("bench: nothing to measure")
 
-// rounds fills the report.
-func (r *runner) rounds(ctx context.Context, rep *report, jobs []job) error {
+// measure fills the report.
+func (r *runner) measure(ctx context.Context, rep *report, jobs []job) error {
 	for _, j := range jobs {
 		rep.Lines = append(rep.Lines, line{Row: j.row, Path: j.path})
 	}
-	for round := range r.config.rounds {
+	for round := range r.rounds {
 		load, err := measureLoad(ctx, rep.Machine.CPUs)
 		if err != nil {
 			return err
 		}
 		rep.Loads = append(rep.Loads, load)
-		fmt.Fprintf(r.log, "round %d of %d%s\n", round+1, r.config.rounds, busyNote(load))
+		fmt.Fprintf(r.log, "round %d of %d%s\n", round+1, r.rounds, busyNote(load))
 		for i, j := range jobs {
 			s, err := r.pair(ctx, j)
 			if err != nil {
@@ -142,9 +142,9 @@ func (r *runner) command(ctx context.Context, k kind, a roleArgs) *exec.Cmd {
 // profiled sets the file of a CPU profile, if they are wanted. A later round
 // replaces it.
 func (r *runner) profiled(a roleArgs, j job) roleArgs {
-	if r.config.profile != "" {
+	if r.profile != "" {
 		name := strings.NewReplacer(" ", "", ",", "-", "→", "-").Replace(j.String())
-		a.profile = filepath.Join(r.config.profile, fmt.Sprintf("%s-%s.prof", name, a.role))
+		a.profile = filepath.Join(r.profile, fmt.Sprintf("%s-%s.prof", name, a.role))
 	}
 	return a
 }

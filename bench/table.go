@@ -72,7 +72,15 @@ func (r *report) cells(l line) []string {
 	}
 	q := summarize(ratios(l.Samples, other.Samples))
 	theirs := summarize(rates(other.Samples))
-	return append(c, rateString(l.Row, theirs.Median), fmt.Sprintf("%.2f", q.Median), fmt.Sprintf("%.2f..%.2f", q.Min, q.Max))
+	return append(c, rateString(l.Row, theirs.Median), ratioString(q.Median), ratioString(q.Min)+".."+ratioString(q.Max))
+}
+
+// ratioString shows two digits that count, also of a ratio that is a disaster.
+func ratioString(q float64) string {
+	if q > 0 && q < 0.1 {
+		return fmt.Sprintf("%.2g", q)
+	}
+	return fmt.Sprintf("%.2f", q)
 }
 
 // rateString shows steps a second as what the row is about: GB/s (10^9 bytes)

@@ -82,6 +82,14 @@ func TestCaption(t *testing.T) {
 	}
 }
 
+func TestRatioString(t *testing.T) {
+	for q, want := range map[float64]string{0: "0.00", 1.254: "1.25", 0.5: "0.50", 0.00115: "0.0011", 20.291: "20.29"} {
+		if got := ratioString(q); got != want {
+			t.Errorf("%v: %q, want %q", q, got, want)
+		}
+	}
+}
+
 func TestCPUName(t *testing.T) {
 	for in, want := range map[string]string{
 		"processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\n\nprocessor\t: 1\nmodel name\t: Other\n": "Some CPU @ 2 GHz",

@@ -1,6 +1,6 @@
 package main
 
-// The work that both sides do on every step, as in peers/sst.cpp.
+// The work that both sides do on every step, as in interop/peers/cpp/sst.cpp.
 
 // fill touches every byte. Element i of step s is s + i: the sum tells the step.
 // Eight at a time, as C++ compilers do unasked; so does sum.

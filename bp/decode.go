@@ -17,10 +17,10 @@ import (
 // when an earlier step is asked for.
 type decoding struct {
 	cfg     step.DecoderConfig
-	dec     *step.Decoder
-	formats int    // entries of mmd.0 that dec knows
-	attrs   int    // dec has the attribute records of the steps before this one
-	bare    []bool // steps known to have no attribute records
+	dec     *step.Decoder // nil before the first step
+	formats int           // entries of mmd.0 that dec knows
+	attrs   int           // dec has the attribute records of the steps before this one
+	bare    []bool        // steps known to have no attribute records
 
 	wmap    *mapRef // the writer map read last
 	wmapRec bp5.WriterMap
@@ -83,8 +83,11 @@ func (r *Reader) advance(ctx context.Context, n int) (places []place, meta [][]b
 	return places, meta, r.addAttributes(n, attrs)
 }
 
+// ended is called when a step ends: files need no message that their data may
+// go.
 func ended() error { return nil }
 
+// source returns access to the data of a step.
 func (r *Reader) source(places []place) *source {
 	return &source{path: r.path, files: r.data, places: places}
 }
@@ -115,6 +118,9 @@ func (r *Reader) load(n int) (places []place, meta, attrs [][]byte, err error) {
 	return places, meta, attrs, nil
 }
 
+// writerMap returns the record of a writer map. It is kept for the next step,
+// which mostly has the same one: reading it again in each step would cost in
+// proportion to the writers.
 func (r *Reader) writerMap(ref *mapRef) (bp5.WriterMap, error) {
 	if r.d.wmap != ref {
 		m, err := r.idx.mapRecord(ref)
@@ -129,6 +135,7 @@ func (r *Reader) writerMap(ref *mapRef) (bp5.WriterMap, error) {
 // seek brings the decoder to where it knows all formats and the attributes of
 // the steps before n.
 func (r *Reader) seek(ctx context.Context, n int) error {
+	// Attributes cannot be taken back: an earlier step needs a new decoder.
 	if r.d.dec == nil || r.d.attrs > n+1 {
 		r.d.dec, r.d.formats, r.d.attrs = step.NewDecoder(r.d.cfg), 0, 0
 	}
@@ -150,6 +157,8 @@ func (r *Reader) seek(ctx context.Context, n int) error {
 	return nil
 }
 
+// addFormats gives the decoder the formats that it does not know, those that
+// a writer at work has added since too.
 func (r *Reader) addFormats() error {
 	if err := r.openFormats(); err != nil {
 		return err
@@ -174,6 +183,8 @@ func (r *Reader) addAttributes(n int, attrs [][]byte) error {
 	if err := r.formats.check(attrs); err != nil {
 		return err
 	}
+	// Steps without attributes are remembered: a walk backwards would read the
+	// lengths of all earlier steps again for each step.
 	bare := true
 	for _, rec := range attrs {
 		if rec == nil {
@@ -197,6 +208,8 @@ func (r *Reader) loadAttributes(n int) ([][]byte, error) {
 	if n < len(r.d.bare) && r.d.bare[n] {
 		return nil, nil
 	}
+	// The metadata records in front may be large, and are not needed here: their
+	// lengths say where the attributes begin.
 	ref := r.idx.steps[n]
 	writers := uint64(ref.wmap.writers)
 	// wire: total u64 | record length u64 per writer | attribute length u64 per slot | ... (docs/wire/bp5.md §6.4)

@@ -46,6 +46,7 @@ func (d dir) Open(name string) (file, error) {
 
 type diskFile struct{ *os.File }
 
+// Size asks the file system each time: the file may grow.
 func (f diskFile) Size() (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -64,6 +65,7 @@ const (
 	contactPreamble = "#ADIOS2-SST" // docs/wire/sst.md §2
 )
 
+// dataName returns the name of a data file (docs/wire/bp5.md §6).
 func dataName(subfile uint64) string { return fmt.Sprintf("data.%d", subfile) }
 
 // errNoIndex says that a folder has no index: a writer makes the folder first.
@@ -90,6 +92,8 @@ func inspect(path string) error {
 	case !info.IsDir():
 		return fmt.Errorf("bp: %s: a BP5 dataset is a folder, this is a file: %w", path, ErrNotBP)
 	}
+	// Newer ADIOS2 keeps the index in the folder and the data elsewhere: reading
+	// would find holes.
 	if _, err := os.Stat(filepath.Join(path, objectStore)); err == nil {
 		return fmt.Errorf("bp: %s has %s: %w", path, objectStore, ErrObjectStore)
 	}
@@ -99,6 +103,8 @@ func inspect(path string) error {
 	return nil
 }
 
+// isContact reports whether the file is the contact file of a stream, by its
+// first bytes: its name is the user's choice.
 func isContact(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false // opening a named pipe would wait

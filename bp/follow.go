@@ -57,6 +57,8 @@ func (r *Reader) countWhole() error {
 	return nil
 }
 
+// openFormats opens mmd.0 when a step first needs it: a dataset without steps
+// may not have it yet.
 func (r *Reader) openFormats() error {
 	if r.formats != nil {
 		return nil
@@ -122,12 +124,15 @@ type wait struct {
 	told    bool
 }
 
+// newWait begins a wait; missing says that it is one for the dataset itself.
 func (r *Reader) newWait(missing bool) *wait {
 	return &wait{r: r, missing: missing, begin: time.Now()}
 }
 
+// waited returns how long the wait has lasted.
 func (w *wait) waited() time.Duration { return time.Since(w.begin) }
 
+// expired reports whether Config.Timeout is over.
 func (w *wait) expired() bool { return w.r.cfg.Timeout > 0 && w.waited() >= w.r.cfg.Timeout }
 
 // sleep waits until the next look is due.

@@ -49,6 +49,7 @@ func entrySize(b []byte) int64 {
 // check makes sure that the formats of all records are known, and right: a file
 // that was cut off between two entries shows in no other way.
 func (x *formats) check(records [][]byte) error {
+	// A step is refused as a whole: a reader must not see part of one.
 	for _, rec := range records {
 		id, ok := ffs.RecordID(rec)
 		if !ok {

@@ -31,6 +31,7 @@ func (g *growing) scan(parse func(b []byte) (used int, need int64, err error)) e
 	window := int64(firstWindow)
 	for {
 		g.left = size - g.pos
+		// Small windows: an index of gigabytes must not be in memory at once.
 		n := min(window, g.left)
 		if n == 0 {
 			return nil
@@ -45,7 +46,7 @@ func (g *growing) scan(parse func(b []byte) (used int, need int64, err error)) e
 		switch {
 		case err != nil:
 			return err
-		case used > 0:
+		case used > 0: // on with what follows
 			window = firstWindow
 			if need > window {
 				window = need

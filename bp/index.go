@@ -60,6 +60,7 @@ func openIndex(f file) (*index, error) {
 
 // update parses the records that came since the last call.
 func (x *index) update() error {
+	// Records have no mark to find the next one by: behind damage nothing is sure.
 	if x.damage != nil {
 		return nil
 	}
@@ -71,6 +72,7 @@ func (x *index) update() error {
 	return err
 }
 
+// parse is the scanner of growing: it installs the records at the front of b.
 func (x *index) parse(b []byte) (used int, need int64, err error) {
 	for {
 		writers := 0
@@ -89,6 +91,8 @@ func (x *index) parse(b []byte) (used int, need int64, err error) {
 	}
 }
 
+// install notes where a record is. The parser has made sure that a step
+// record never comes before a writer map.
 func (x *index) install(rec bp5.IndexRecord, pos int64, n int) {
 	switch rec := rec.(type) {
 	case bp5.WriterMap:
@@ -143,6 +147,8 @@ func (x *index) mapRecord(ref *mapRef) (bp5.WriterMap, error) {
 	return bp5.WriterMap{}, errors.Join(err, changed(ref.pos))
 }
 
+// record reads and parses one record again. Its size was taken from the file
+// before, so it is there.
 func (x *index) record(pos int64, size, writers int) (bp5.IndexRecord, error) {
 	b := make([]byte, size)
 	if err := readFull(x.tail.f, b, pos); err != nil {
@@ -152,6 +158,7 @@ func (x *index) record(pos int64, size, writers int) (bp5.IndexRecord, error) {
 	return rec, err
 }
 
+// changed says that somebody wrote over the index.
 func changed(pos int64) error {
 	return fmt.Errorf("%s: record at %d is not what it was: %w", indexName, pos, ErrReplaced)
 }

@@ -22,8 +22,8 @@ type Reader struct {
 
 	mu       sync.Mutex // guards all below
 	idx      *index
-	whole    int // steps whose metadata is there
-	active   bool
+	whole    int  // steps whose metadata is there
+	active   bool // the writer's mark, as of the last look
 	idxFile  file
 	meta     file // nil until it is needed
 	formats  *formats
@@ -56,6 +56,8 @@ func Open(ctx context.Context, path string, cfg Config) (*Reader, error) {
 	if err == nil {
 		err = r.start()
 	}
+	// What is missing may come; what is wrong stays wrong, and waiting for it would
+	// only hide the reason.
 	if cfg.Follow && notYet(err) {
 		err = r.awaitStart(ctx, err)
 	}
@@ -65,6 +67,7 @@ func Open(ctx context.Context, path string, cfg Config) (*Reader, error) {
 	return r, nil
 }
 
+// newReader is Open without the disk, for tests too.
 func newReader(path string, d folder, cfg Config) *Reader {
 	return &Reader{path: path, cfg: cfg, dir: d, data: newSubfiles(d, cfg.MaxFiles), done: make(chan struct{})}
 }
@@ -175,6 +178,8 @@ func (r *Reader) Err() error {
 	return nil
 }
 
+// incomplete makes the error for a dataset that ends too early. Caller holds
+// r.mu.
 func (r *Reader) incomplete(cause error) error {
 	return &IncompleteError{Path: r.path, Steps: r.whole, Cause: cause}
 }
@@ -213,6 +218,8 @@ func (r *Reader) Step(ctx context.Context, n int) (*step.Step, error) {
 	return st, nil
 }
 
+// make makes step n of what the reader presents: one of many, or the only one
+// of a flattened dataset.
 func (r *Reader) make(ctx context.Context, n int) (*step.Step, error) {
 	if r.flat() {
 		return r.decodeFlat(ctx)
@@ -265,12 +272,14 @@ func (r *Reader) more(ctx context.Context, n int) (bool, error) {
 	return false, r.Err()
 }
 
+// isFlat is flat for callers that do not hold r.mu.
 func (r *Reader) isFlat() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.flat()
 }
 
+// flat reports whether all steps are presented as one. Caller holds r.mu.
 func (r *Reader) flat() bool { return r.idx.header.Flatten && !r.cfg.IgnoreFlatten }
 
 // StepsOf returns the numbers of the steps in which the variable occurs. Its

@@ -36,9 +36,9 @@ type source struct {
 
 // extent is a range of one data file.
 type extent struct {
-	subfile uint64
-	pos     int64
-	dst     []byte
+	subfile uint64 // number of the data file
+	pos     int64  // in it
+	dst     []byte // where the bytes go, and how many
 }
 
 // Read implements step.Source.
@@ -56,6 +56,7 @@ func (s *source) Read(ctx context.Context, pieces []step.Piece) error {
 			dst = dst[r.Size:]
 		}
 	}
+	// By place in the files: neighbours can be read together, and disks like it.
 	slices.SortStableFunc(extents, func(a, b extent) int {
 		return cmp.Or(cmp.Compare(a.subfile, b.subfile), cmp.Compare(a.pos, b.pos))
 	})
@@ -100,7 +101,7 @@ func (s *source) readFile(ctx context.Context, extents []extent) error {
 		if n == 1 {
 			err = readFull(h.f, extents[0].dst, extents[0].pos)
 		} else {
-			if bounce == nil {
+			if bounce == nil { // large reads need none
 				bounce = make([]byte, mergeSpan)
 			}
 			err = readGroup(h.f, extents[:n], bounce[:span])
@@ -130,6 +131,8 @@ func group(extents []extent) (n int, span int64) {
 	return n, span
 }
 
+// readGroup reads several extents in one call, and the gaps between them, and
+// copies.
 func readGroup(f io.ReaderAt, extents []extent, bounce []byte) error {
 	if err := readFull(f, bounce, extents[0].pos); err != nil {
 		return err
@@ -140,6 +143,8 @@ func readGroup(f io.ReaderAt, extents []extent, bounce []byte) error {
 	return nil
 }
 
+// fail names the data file, and tells a file that ends too early from one
+// that cannot be read.
 func (s *source) fail(e extent, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w: %w", ErrIncomplete, err)

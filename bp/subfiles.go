@@ -26,6 +26,7 @@ type handle struct {
 	used uint64 // clock of the last use
 }
 
+// newSubfiles returns a set in which no file is open yet.
 func newSubfiles(dir folder, limit int) *subfiles {
 	s := &subfiles{dir: dir, max: limit, open: make(map[uint64]*handle)}
 	s.idle.L = &s.mu
@@ -51,12 +52,14 @@ func (s *subfiles) acquire(n uint64) (*handle, error) {
 		h = &handle{f: f}
 		s.open[n] = h
 	}
+	// A counter, not the time: reads of one instant have an order too.
 	s.clock++
 	h.used = s.clock
 	h.refs++
 	return h, nil
 }
 
+// release says that a read is done. The file stays open for the next one.
 func (s *subfiles) release(h *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -205,6 +205,15 @@ func (s *tellingSource) Read(ctx context.Context, pieces []step.Piece) error {
 	return s.Source.Read(ctx, pieces)
 }
 
+// View hands out memory where the data plane has it.
+func (s *tellingSource) View(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), error) {
+	v, ok := s.Source.(step.Viewer)
+	if !ok {
+		return nil, nil, fmt.Errorf("the data plane brings only copies: %w", step.ErrNoView)
+	}
+	return v.View(ctx, rank, offset, n)
+}
+
 // preloadSpeculative is the preload mode in which blocks come by themselves. In
 // learned mode, 2, the first step is still asked for; we never lock our
 // definitions, so it does not occur (docs/wire/sst.md §8.3).

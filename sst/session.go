@@ -260,6 +260,11 @@ const keepRetired = 1 << 16
 func (s *Session) retire(ids ...int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.retireLocked(ids...)
+}
+
+// retireLocked is retire for who holds mu.
+func (s *Session) retireLocked(ids ...int64) {
 	for _, id := range ids {
 		s.routes[id] = route{}
 	}
@@ -459,7 +464,7 @@ func (s *Session) toWriter(id int64, do func(*Writer), ended func()) error {
 // file just before that went. Other streams of its may use the link, so that
 // stays. An ADIOS2 reader takes the answer for a plane that it lacks, and leaves.
 func (s *Session) sayEnded(l carrier.Link, condition int32) {
-	s.send(l, &sstmsg.DPQueryResponse{Condition: condition, DataPlane: cp.PlaneEnded}, sstmsg.Options{}, nil)
+	s.post(l, &sstmsg.DPQueryResponse{Condition: condition, DataPlane: cp.PlaneEnded}, sstmsg.Options{}, nil)
 }
 
 // turnAway does the same for who has asked before, and registers now. ADIOS2

@@ -302,11 +302,27 @@ func (w *Writer) Close() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), w.cfg.CloseTimeout, fmt.Errorf("readers still hold steps after %v: %w", w.cfg.CloseTimeout, ErrTimeout))
 	defer cancel()
 	err := w.Finish(ctx)
+	for err == nil && !w.seal() {
+		err = w.Finish(ctx)
+	}
 	if errors.Is(err, ErrClosed) {
 		err = nil
 	}
 	w.abort(ErrClosed)
 	return err
+}
+
+// seal lets no reader in any more, unless one has come since Finish.
+func (w *Writer) seal() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.machine.Drained() {
+		return false
+	}
+	if w.failure == nil {
+		w.failure = ErrClosed
+	}
+	return true
 }
 
 // abort ends the stream at once. Readers are told that it ends; what they still
@@ -317,12 +333,25 @@ func (w *Writer) abort(err error) {
 		w.failure = err
 	}
 	w.handle(cp.Finish{})
-	for k := range w.readers {
+	for k, r := range w.readers {
+		if !w.machine.Reader(k).Active {
+			w.sendAway(r, err)
+		}
 		w.handle(cp.ReaderLost{Reader: k, Err: err})
 	}
 	w.changed.notify()
 	w.mu.Unlock()
 	w.detach()
+}
+
+// sendAway ends a reader that has yet to activate. An ADIOS2 one expects no word
+// before that. The caller holds mu.
+func (w *Writer) sendAway(r *attached, err error) {
+	if !r.options.Weft {
+		r.link.Abort(err)
+		return
+	}
+	w.session.post(r.link, &sstmsg.WriterClose{ReaderID: r.msg.CP[0].ReaderID, FinalStep: w.machine.NextStep() - 1}, r.options, nil)
 }
 
 // detach takes the stream out of its session.
@@ -332,8 +361,8 @@ func (w *Writer) detach() {
 	}
 	w.session.mu.Lock()
 	delete(w.session.writers, w.contact.stream)
+	w.session.retireLocked(w.contact.stream)
 	w.session.mu.Unlock()
-	w.session.retire(w.contact.stream)
 	w.session.removeStream(w)
 	if w.own {
 		w.session.Close()

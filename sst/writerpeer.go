@@ -92,6 +92,13 @@ func (w *Writer) linkLost(l carrier.Link, err error) {
 // in the protocol: a request that cannot be answered drops the connection.
 func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	w.mu.Lock()
+	if w.readers[r.key] == nil { // dropped since the request was routed
+		w.mu.Unlock()
+		if err := w.session.refuse(l, m); err != nil {
+			l.Abort(err)
+		}
+		return
+	}
 	d := w.steps[m.Step]
 	held := d != nil
 	var data [][]byte

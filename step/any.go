@@ -48,6 +48,7 @@ func (v *Variable) Any(ctx context.Context, sel Selector) (any, error) {
 	return b, nil
 }
 
+// getAny is Get for a type that only the switch above knows.
 func getAny[T Element](ctx context.Context, v *Variable, sel Selector) (any, error) {
 	a, err := Var[T]{v}.Get(ctx, sel, nil)
 	if err != nil {

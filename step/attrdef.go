@@ -27,6 +27,8 @@ func NewAttributeArray[T Element](name string, vs []T) AttributeDef {
 	return newAttribute(name, vs, true)
 }
 
+// newAttribute copies the values: an AttributeDef outlives the call it was
+// made for, because every record repeats all attributes.
 func newAttribute[T Element](name string, vs []T, array bool) AttributeDef {
 	a := bp5.Attr{Name: name, Type: bp5.Type(TypeOf[T]()), Array: array}
 	if s, ok := any(vs).([]string); ok {
@@ -63,6 +65,8 @@ type attributeSet struct {
 	record  []byte
 }
 
+// newAttributeSet returns an empty set that writes the old or the generic
+// style.
 func newAttributeSet(old bool) attributeSet {
 	return attributeSet{old: old, index: map[string]int{}}
 }
@@ -89,6 +93,7 @@ func (s *attributeSet) set(a AttributeDef) error {
 	return nil
 }
 
+// check reports what the set's style cannot express.
 func (s *attributeSet) check(a bp5.Attr) error {
 	if s.old {
 		return a.CheckOldStyle()
@@ -96,6 +101,7 @@ func (s *attributeSet) check(a bp5.Attr) error {
 	return a.Check()
 }
 
+// describe names the type of an attribute in errors.
 func describe(a bp5.Attr) string {
 	if a.Array {
 		return "array of " + Type(a.Type).String()
@@ -117,6 +123,9 @@ func (s *attributeSet) output() ([]byte, *FormatBlock, error) {
 	return b, f, nil
 }
 
+// encode makes the record of all attributes, not of those that changed:
+// ADIOS2's SST readers forget what is not in the newest one (docs/wire/bp5.md
+// §4.3).
 func (s *attributeSet) encode() ([]byte, *FormatBlock, error) {
 	if s.old {
 		b, f, err := bp5.AppendOldAttributes(nil, s.list)

@@ -53,6 +53,8 @@ func (a *Attribute) Value() any {
 	return a.wire.Data
 }
 
+// slice returns the elements as a slice of their Go type, the raw bytes if
+// that is not known.
 func (a *Attribute) slice() any {
 	switch a.Type() {
 	case Int8:

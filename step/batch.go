@@ -48,6 +48,7 @@ func (b *batch) add(r read) error {
 	if r.op != nil {
 		b.staged += r.op.raw
 	}
+	// Both bounds matter: a million one-byte reads stage little, but cost memory each.
 	if b.staged >= maxStaging || len(b.reads) >= maxReads {
 		return b.flush()
 	}
@@ -59,6 +60,7 @@ func (b *batch) flush() error {
 	if len(b.reads) == 0 {
 		return nil
 	}
+	// Here and not in the source alone: what is in memory already takes time too.
 	if err := b.ctx.Err(); err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func (b *batch) flush() error {
 			return err
 		}
 	}
-	clear(b.reads)
+	clear(b.reads) // they hold destinations and blocks, which the collector may want
 	b.reads, b.groups, b.staged = b.reads[:0], b.groups[:0], 0
 	return nil
 }
@@ -106,6 +108,7 @@ func (b *batch) merge() {
 		x, y := &b.reads[i], &b.reads[j]
 		return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(x.off, y.off), cmp.Compare(y.n, x.n))
 	}
+	// Blocks mostly lie in the order in which they are read, and looking is cheap.
 	if !slices.IsSortedFunc(b.order, byPlace) {
 		slices.SortFunc(b.order, byPlace)
 	}
@@ -132,6 +135,7 @@ func (g *group) takes(r *read) bool {
 		return false
 	}
 	end := g.off + g.n
+	// Inside the group: blocks that overlap in the data, or one that is read twice.
 	if r.off <= end && r.n <= end-r.off {
 		return true
 	}
@@ -151,6 +155,7 @@ func (b *batch) pieces() []Piece {
 			total += int(g.n)
 		}
 	}
+	// The buffer is not cleared: the source fills all of every piece.
 	if total > len(b.buf) {
 		b.buf = make([]byte, total)
 	}

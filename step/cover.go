@@ -14,6 +14,8 @@ type overlap struct {
 	lo, hi []uint64
 }
 
+// elements returns the number of elements of the part. It cannot overflow:
+// the part lies in a box whose elements fit an int.
 func (o overlap) elements() uint64 {
 	n := uint64(1)
 	for d := range o.lo {
@@ -46,6 +48,7 @@ func cut(parts []overlap, d, tried int, work *int) bool {
 	if *work -= len(parts); tried == dims || *work < 0 {
 		return false
 	}
+	// A cut is possible wherever no part reaches from one side to the other.
 	byLow := func(a, b overlap) int { return cmp.Compare(a.lo[d], b.lo[d]) }
 	if !slices.IsSortedFunc(parts, byLow) {
 		slices.SortFunc(parts, byLow)
@@ -56,6 +59,8 @@ func cut(parts []overlap, d, tried int, work *int) bool {
 			end = max(end, parts[i].hi[d])
 			continue
 		}
+		// One group of all means that this dimension gave nothing; after all
+		// dimensions in a row did so, no straight cut separates the parts.
 		t := 0
 		if first == 0 && i == len(parts) {
 			t = tried + 1

@@ -119,6 +119,8 @@ func (d *Decoder) Step(number uint64, metadata [][]byte, src Source, end func() 
 	if len(metadata) > math.MaxInt32 {
 		return nil, fmt.Errorf("step %d: %d ranks: %w", number, len(metadata), ErrMetadata)
 	}
+	// Records are checked here and now: a step that was handed out must not turn out
+	// to be half a step.
 	s := &Step{number: number, cfg: d.cfg, metas: make([]*bp5.Metadata, len(metadata)), attrs: d.attrs, src: src, end: end}
 	formats := make([]*format, len(metadata))
 	for rank, rec := range metadata {
@@ -145,6 +147,8 @@ func (d *Decoder) metadataFormat(rec []byte) (*format, error) {
 	if err != nil {
 		return nil, err
 	}
+	// When first used, not when added: a late reader gets all formats that ever
+	// were, and needs few of them.
 	if f.schema == nil && f.schemaErr == nil {
 		if f.schema, f.schemaErr = bp5.ParseSchema(f.ffs); f.schemaErr == nil {
 			f.defs = d.define(f.schema.Vars())

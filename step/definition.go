@@ -75,6 +75,7 @@ func (d *Definition) SetShape(dims ...uint64) error {
 	return nil
 }
 
+// checkBlocks reports whether the blocks put so far fit into another shape.
 func (d *Definition) checkBlocks(shape Shape) error {
 	n := d.blocks.Dims
 	for b := range d.blocks.Blocks {
@@ -185,6 +186,8 @@ func newDefinition(name string, t Type, shape Shape, st *StructType, stats bool)
 	return d, nil
 }
 
+// describeStruct makes the format that tells readers what an element looks
+// like. It copies the description: the caller may change its own.
 func (d *Definition) describeStruct() error {
 	st := &StructType{Name: d.st.Name, Size: d.st.Size, Fields: slices.Clone(d.st.Fields)}
 	if err := st.Validate(); err != nil {
@@ -204,6 +207,8 @@ func (d *Definition) describeStruct() error {
 	return nil
 }
 
+// wireKind returns the letter of a checked kind; UnknownKind was made a
+// global value before.
 func wireKind(k Kind) bp5.Kind {
 	switch k {
 	case LocalValueKind:

@@ -128,6 +128,8 @@ func (e *Encoder) DefineStruct(name string, st *StructType, shape Shape) (*Defin
 	return e.define(name, Struct, shape, st)
 }
 
+// define checks and adds a variable. It takes no field in the format yet:
+// readers should not see variables that are never put.
 func (e *Encoder) define(name string, t Type, shape Shape, st *StructType) (*Definition, error) {
 	if old := e.defs[name]; old != nil {
 		return nil, fmt.Errorf("step: define %q: %w", name, ErrDefined)

@@ -20,6 +20,9 @@ func (e *Encoder) End() (Output, error) {
 	return out, nil
 }
 
+// output makes the records of the open step. Everything that can fail comes
+// before the formats are counted as sent: after an error, the next step sends
+// them.
 func (e *Encoder) output() (Output, error) {
 	var out Output
 	if _, _, err := e.store.Alloc(0, dataPadding); err != nil {

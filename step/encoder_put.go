@@ -24,6 +24,7 @@ func (e *Encoder) Put(d *Definition, box Box, data []byte) error {
 	return nil
 }
 
+// put is Put without the variable's name in errors.
 func (e *Encoder) put(d *Definition, box Box, data []byte) error {
 	if err := e.usable(d); err != nil {
 		return err
@@ -49,6 +50,8 @@ func (e *Encoder) put(d *Definition, box Box, data []byte) error {
 	return nil
 }
 
+// putValue records a value in the metadata record itself: values have no
+// bytes in the data block (docs/wire/bp5.md §0).
 func (e *Encoder) putValue(d *Definition, box Box, data []byte) error {
 	switch {
 	case d.typ == String:
@@ -74,6 +77,7 @@ func (e *Encoder) PutText(d *Definition, s string) error {
 	return nil
 }
 
+// putText is PutText without the variable's name in errors.
 func (e *Encoder) putText(d *Definition, s string) error {
 	if err := e.usable(d); err != nil {
 		return err
@@ -109,6 +113,8 @@ func (e *Encoder) Span(d *Definition, box Box) ([]byte, error) {
 	return mem, nil
 }
 
+// span is Span without the variable's name in errors. Statistics must wait
+// until the caller has filled the memory; their place in the list is kept.
 func (e *Encoder) span(d *Definition, box Box) ([]byte, error) {
 	if err := e.usable(d); err != nil {
 		return nil, err
@@ -167,6 +173,8 @@ func SpanSlice[T Element](e *Encoder, d *Definition, box Box) ([]T, error) {
 	return vs, nil
 }
 
+// checkElement reports whether T carries the element type of d. A nil d is
+// left to usable, which has a better text.
 func checkElement[T Element](d *Definition) error {
 	if t := TypeOf[T](); d != nil && d.typ != t {
 		return fmt.Errorf("%v for a %v: %w", t, d.typ, ErrType)
@@ -225,6 +233,8 @@ func (e *Encoder) admit(n, align int) error {
 	return nil
 }
 
+// roundUp64 rounds up to any multiple. Sizes stay far below 2^63, see
+// maxBlock.
 func roundUp64(n, to uint64) uint64 { return (n + to - 1) / to * to }
 
 // touch makes d part of the open step. The first time ever it also gets a field

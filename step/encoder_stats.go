@@ -61,6 +61,8 @@ type integer interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
+// appendInts appends the extremes of integers of one size; most and least are what
+// a block without elements gets.
 func appendInts[T interface {
 	integer
 	Element
@@ -110,6 +112,7 @@ var (
 	float80Least = Float80{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe, 0xff}
 )
 
+// float80Bounds is floatBounds for a type that Go cannot compare.
 func float80Bounds(vs []Float80) (lo, hi Float80) {
 	found := false
 	for _, v := range vs {
@@ -130,6 +133,8 @@ func float80Bounds(vs []Float80) (lo, hi Float80) {
 	return lo, hi
 }
 
+// isNaN tells NaN from infinity: both have the special exponent, infinity has
+// nothing in the mantissa but its leading bit.
 func (f Float80) isNaN() bool {
 	exp, mant, _ := f.parts()
 	return exp == x87Special && mant<<1 != 0

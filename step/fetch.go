@@ -37,6 +37,7 @@ func (s *Step) Fetch(ctx context.Context, gets ...Get) error {
 			return fmt.Errorf("step %d: Get of %q was made with step %d: %w", s.number, g.r.v.def.name, g.r.v.step.number, ErrSelection)
 		}
 	}
+	// Only now: what is wrong with a request shows before any work is done.
 	for _, g := range gets {
 		if err := g.r.settle(ctx); err != nil {
 			return err
@@ -59,7 +60,7 @@ func (s *Step) transfer(ctx context.Context, gets []Get) error {
 	if f.src == nil {
 		f.src = noSource{}
 	}
-	if len(gets) > 1 {
+	if len(gets) > 1 { // one reading never needs a block twice
 		f.share(gets)
 	}
 	for _, g := range gets {
@@ -73,6 +74,7 @@ func (s *Step) transfer(ctx context.Context, gets []Get) error {
 // noSource stands for the source of a step that was made without one.
 type noSource struct{}
 
+// Read fails: there is nothing to read from.
 func (noSource) Read(context.Context, []Piece) error {
 	return fmt.Errorf("the step was made without a source of data: %w", ErrNotStored)
 }

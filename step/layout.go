@@ -31,8 +31,11 @@ type blockInfo struct {
 	size uint64 // bytes as stored
 }
 
+// count returns the dimensions of block b. Read only: it is the layout's
+// memory, capped so that an append cannot reach the next block.
 func (l *layout) count(b int) []uint64 { return l.counts[b*l.dims : (b+1)*l.dims : (b+1)*l.dims] }
 
+// start returns where block b begins, nil for local arrays.
 func (l *layout) start(b int) []uint64 {
 	if l.starts == nil {
 		return nil
@@ -143,6 +146,7 @@ func (l *layout) setShape(v *Variable, metas []bp5.ArrayMeta) error {
 	if l.declared == nil {
 		return fmt.Errorf("no rank gives the shape of the %v", v.def.kind)
 	}
+	// The extent of the joined dimension grows with the blocks, see place.
 	l.shape = l.declared
 	if v.def.kind == JoinedArrayKind {
 		if err := (Shape{Kind: JoinedArrayKind, Dims: l.declared}).Validate(); err != nil {
@@ -184,6 +188,7 @@ func (l *layout) addRank(v *Variable, i int, m *bp5.ArrayMeta) error {
 		if blk.op {
 			blk.size = m.StoredSize[b]
 		}
+		// A block of no bytes has a location that may be anything.
 		if blk.loc != noData && raw > 0 && (blk.loc > dataSize || blk.size > dataSize-blk.loc) {
 			return fmt.Errorf("block %d: %d bytes at %d leave the rank's data of %d bytes", b, blk.size, blk.loc, dataSize)
 		}
@@ -191,7 +196,7 @@ func (l *layout) addRank(v *Variable, i int, m *bp5.ArrayMeta) error {
 			return fmt.Errorf("block %d: %w", b, err)
 		}
 		if withStats {
-			if l.stats == nil {
+			if l.stats == nil { // most streams have none
 				l.stats = make([][]byte, cap(l.blocks))
 			}
 			n := 2 * v.def.elemSize

@@ -69,6 +69,9 @@ func (p *planner) chunks(from int, off uint64, dst []byte) error {
 	return nil
 }
 
+// strided emits one read that covers the iterations of level from, gaps
+// included. The levels of the plan are reused for the next box, so a read
+// keeps a copy, one for all reads of a plan.
 func (p *planner) strided(from int, outer, off uint64, dst []byte) error {
 	if p.saved == nil {
 		p.saved = &walk{levels: append([]level(nil), p.w.levels...), run: p.w.run}

@@ -70,6 +70,8 @@ func (v *Variable) resolve(sel Selector) (*reading, error) {
 	return r, nil
 }
 
+// resolveSelection checks everything that does not need the data: what is
+// wrong must show before anything is transferred.
 func (v *Variable) resolveSelection(sel Selector) (*reading, error) {
 	if sel == nil {
 		sel = All
@@ -114,6 +116,7 @@ func (r *reading) frame(block *int) ([]uint64, error) {
 	return r.lay.count(*block), nil
 }
 
+// setBox takes the box, which must lie inside the given shape.
 func (r *reading) setBox(b Box, within []uint64) (err error) {
 	if b.IsAll() {
 		b.Count = within
@@ -121,13 +124,16 @@ func (r *reading) setBox(b Box, within []uint64) (err error) {
 	if err := b.Within(within); err != nil {
 		return err
 	}
-	// Copies: the caller may change the box before Fetch.
+	// Copies: the caller may change the box before Fetch, and a box that was
+	// checked must be the one that is read.
 	r.start, r.count = make([]uint64, len(within)), slices.Clone(b.Count)
 	copy(r.start, b.Start)
 	r.elements, err = Elements(r.count)
 	return err
 }
 
+// setMemory takes the place in the destination. Without a Memory the
+// destination holds the box and nothing else.
 func (r *reading) setMemory(m *Memory) (err error) {
 	r.memShape, r.memStart, r.dstElements = r.count, make([]uint64, len(r.count)), r.elements
 	if m != nil {
@@ -140,6 +146,7 @@ func (r *reading) setMemory(m *Memory) (err error) {
 			return err
 		}
 	}
+	// Later arithmetic is in bytes and must not wrap.
 	if size := r.v.def.elemSize; size > 0 && r.dstElements > math.MaxInt/size {
 		return fmt.Errorf("%s elements of %d bytes are more than this machine can address: %w", DimString(r.memShape), size, ErrSelection)
 	}
@@ -208,7 +215,8 @@ func (r *reading) intersect() error {
 		if err := r.stored(b); err != nil {
 			return err
 		}
-		if len(slab) < 2*dims {
+		if len(slab) < 2*dims { // the corners of many parts come in one piece
+
 			slab = make([]uint64, 2*dims*min(max(8, len(r.parts)), 4096))
 		}
 		p := overlap{block: b, lo: slab[:dims:dims], hi: slab[dims : 2*dims : 2*dims]}

@@ -150,6 +150,7 @@ func less(a, b any) bool {
 	return false
 }
 
+// lessFloat80 is less for a type that Go cannot compare.
 func lessFloat80(a, b Float80) bool {
 	if a.isNaN() || b.isNaN() {
 		return false

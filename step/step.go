@@ -101,6 +101,8 @@ func (s *Step) End() error {
 // enter begins a transfer, which leave ends. It fails once the step is ending:
 // at once then, End may have to wait for others.
 func (s *Step) enter() error {
+	// The flag first: behind a waiting End, RLock would wait for the transfers that
+	// End waits for.
 	if !s.ended.Load() {
 		s.mu.RLock()
 		if !s.ended.Load() {
@@ -111,6 +113,8 @@ func (s *Step) enter() error {
 	return s.endedErr()
 }
 
+// leave ends a transfer.
 func (s *Step) leave() { s.mu.RUnlock() }
 
+// endedErr says which step has ended: programs hold several at a time.
 func (s *Step) endedErr() error { return fmt.Errorf("step %d: %w", s.number, ErrStepEnded) }

@@ -72,6 +72,8 @@ func (s *HeapStore) extend(n int) error {
 	if s.pool == nil {
 		s.pool = NewHeapPool(0)
 	}
+	// Offsets and addresses stay equal modulo storeAlign, so that aligning the one
+	// aligns the other.
 	skip := int(s.size % storeAlign)
 	s.next = max(s.next, minSegment)
 	seg, err := s.pool.get(n+skip, max(n+skip, s.next))

@@ -80,6 +80,7 @@ func (p *HeapPool) admit(need, want int) (int, error) {
 	if p.limit == 0 {
 		return want, nil
 	}
+	// The largest first: few of them make much room.
 	for len(p.free) > 0 && p.held+uint64(want) > p.limit {
 		p.drop(len(p.free) - 1)
 	}
@@ -98,6 +99,7 @@ func (p *HeapPool) search(size int) int {
 	return i
 }
 
+// put takes a segment back.
 func (p *HeapPool) put(s *segment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,6 +119,7 @@ func (p *HeapPool) endStep() {
 	}
 }
 
+// drop leaves a free segment to the garbage collector.
 func (p *HeapPool) drop(i int) {
 	p.held -= uint64(len(p.free[i].mem))
 	p.free = slices.Delete(p.free, i, i+1)

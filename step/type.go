@@ -98,6 +98,8 @@ func TypeOf[T Element]() Type {
 	return typeOfAny(any(zero))
 }
 
+// typeOfAny is apart from TypeOf so that the compiler makes it once, not for
+// each T.
 func typeOfAny(v any) Type {
 	switch v.(type) {
 	case int8:
@@ -194,6 +196,8 @@ func (f Float80) Big() (v *big.Float, ok bool) {
 	return v, true
 }
 
+// magnitude returns the value without its sign. The mantissa has 64 bits with
+// the leading one among them, unlike Go's floats.
 func (Float80) magnitude(exp int, mant uint64) *big.Float {
 	m := new(big.Float).SetPrec(64).SetUint64(mant)
 	if exp == 0 {
@@ -202,6 +206,7 @@ func (Float80) magnitude(exp int, mant uint64) *big.Float {
 	return m.SetMantExp(m, exp-x87Bias-63)
 }
 
+// parts takes the number apart; the padding does not count.
 func (f Float80) parts() (exp int, mant uint64, neg bool) {
 	for i := 7; i >= 0; i-- {
 		mant = mant<<8 | uint64(f[i])
@@ -210,6 +215,7 @@ func (f Float80) parts() (exp int, mant uint64, neg bool) {
 	return e & 0x7fff, mant, e>>15 != 0
 }
 
+// putUint64 writes v little-endian.
 func putUint64(b []byte, v uint64) {
 	for i := range 8 {
 		b[i] = byte(v >> (8 * i))

@@ -51,6 +51,8 @@ func (d *decode) open(stored []byte, r *read, kept *uint64) (data []byte, err er
 	return data, nil
 }
 
+// decompress undoes the operator that the block names. An operator that is
+// missing fails this block alone.
 func (d *decode) decompress(dst, stored []byte, r *reading) error {
 	info := operator.Block{Count: r.lay.count(d.index), ElemSize: r.v.def.elemSize, Type: uint8(r.v.def.typ)}
 	if r.v.step.cfg.ColumnMajor { // operators want the writer's order

@@ -3,6 +3,7 @@ package step
 // copyValues fills the destination of a reading of values, which are in the
 // metadata.
 func (r *reading) copyValues() error {
+	// No transfer: the metadata is here.
 	blocks := r.lay.blocks
 	if r.v.def.kind == GlobalValueKind {
 		return r.copyValue(0, 0)

@@ -22,6 +22,7 @@ func (d *Decoder) define(vars []bp5.VarDesc) []varDef {
 	return defs
 }
 
+// kindOf returns UnknownKind for letters that BP5 does not have.
 func kindOf(k bp5.Kind) Kind {
 	switch k {
 	case bp5.GlobalValue:

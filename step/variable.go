@@ -22,6 +22,7 @@ type Variable struct {
 	def  *varDef
 	recs []varRec // the ranks that put it, in order
 
+	// Layouts are made when they are needed: most readers want few of thousands.
 	once sync.Once // guards lay; err may be set before
 	lay  *layout
 	err  error
@@ -87,6 +88,7 @@ func (v *Variable) Err() error {
 	return nil
 }
 
+// readable reports what is wrong with the definition, whatever the step.
 func (v *Variable) readable() error { return v.def.err }
 
 // Dims returns the number of dimensions: 0 for global values, 1 for local ones.
@@ -167,6 +169,9 @@ func (v *Variable) Blocks() []Block {
 	return list
 }
 
+// block describes one block of the layout. Its dimensions are the layout's
+// memory: copying them for a million blocks would cost more than all the
+// rest.
 func (v *Variable) block(l *layout, i int) Block {
 	blk := &l.blocks[i]
 	b := Block{Index: i, Rank: int(blk.rank), Stored: blk.loc != noData, Size: blk.size}

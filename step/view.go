@@ -52,6 +52,9 @@ func (v Var[T]) View(ctx context.Context, sel Selector) (View[T], error) {
 	return View[T]{data, release}, nil
 }
 
+// viewOf asks the source for the bytes and casts them. Elements of a file or
+// of a foreign writer may lie at any address, so the cast can fail; then the
+// memory is given back.
 func viewOf[T Element](ctx context.Context, r *reading) ([]T, func(), error) {
 	viewer, ok := r.v.step.src.(Viewer)
 	if !ok {
@@ -84,6 +87,7 @@ func (r *reading) contiguous() (rank int, off uint64, err error) {
 	if len(r.parts) == 0 {
 		return 0, 0, fmt.Errorf("no block holds the selected elements: %w", ErrNoView)
 	}
+	// Only the topmost block can hold all of a selection alone.
 	p := r.parts[len(r.parts)-1] // on top of the others, if they overlap
 	if p.elements() != uint64(r.elements) {
 		return 0, 0, fmt.Errorf("the selected elements are in %d blocks, or partly in none: %w", len(r.parts), ErrNoView)

@@ -73,7 +73,7 @@ var table = []row{
 	{pkg: "bp/...", may: []string{"bp/...", "step", "operator", "internal/wire/*", "internal/suggest"}, tests: []string{"operator/*"}, others: core},
 	{
 		pkg:    "sst/...",
-		may:    []string{"sst/...", "step", "fabric", "operator", "internal/wire/*", "internal/shmem", "internal/suggest"},
+		may:    []string{"sst/...", "step", "fabric", "operator", "internal/wire/*", "internal/shmem", "internal/sys", "internal/suggest"},
 		tests:  []string{"prov/*", "operator/*", "bp", "memmon"},
 		others: core,
 	},
@@ -107,7 +107,7 @@ var table = []row{
 		others: interfaces,
 	},
 	{pkg: "examples/...", may: public, others: []string{"golang.org/x/sync"}},
-	{pkg: "bench/...", may: slices.Concat([]string{"bench/...", "internal/..."}, public), others: slices.Concat(interfaces, codecs)},
+	{pkg: "bench/...", may: slices.Concat([]string{"bench/...", "interop/peers", "internal/..."}, public), others: slices.Concat(interfaces, codecs)},
 	{pkg: "interop/...", may: slices.Concat([]string{"interop/...", "internal/..."}, public), tests: []string{"cmd/..."}, others: slices.Concat(testOthers, core)},
 	{pkg: ".", tests: public},
 }

@@ -88,6 +88,7 @@ func BlocksDecoded(t testing.TB) string {
 	return text(t, blocksName+".decoded.txt")
 }
 
+// text returns an embedded file that is read as it is.
 func text(t testing.TB, name string) string {
 	t.Helper()
 	b, err := files.ReadFile("testdata/" + name)
@@ -97,6 +98,8 @@ func text(t testing.TB, name string) string {
 	return string(b)
 }
 
+// unpack writes an archive into dir. The archives are ours, but a path that leaves the folder would still be a mistake
+// worth a failed test.
 func unpack(t testing.TB, name, dir string) {
 	t.Helper()
 	walk(t, name, func(h *tar.Header, body []byte) {
@@ -117,6 +120,7 @@ func unpack(t testing.TB, name, dir string) {
 	})
 }
 
+// walk calls visit for each entry of an archive, with its whole content: the datasets are small.
 func walk(t testing.TB, name string, visit func(h *tar.Header, body []byte)) {
 	t.Helper()
 	raw, err := files.ReadFile("testdata/" + name + ".tar")

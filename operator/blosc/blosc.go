@@ -46,6 +46,8 @@ func (decoder) Decode(dst, block []byte, _ operator.Block) error {
 	if binary.LittleEndian.Uint32(block[prefixSize:]) != 0 {
 		return decodeChunks(dst, block[prefixSize:], 1)
 	}
+	// The newer form has its number of chunks behind a zero, where the old form has
+	// the first bytes of its only chunk, which are never zero.
 	chunks := block[headerSize:]
 	if n := binary.LittleEndian.Uint32(block[prefixSize+4:]); n > 0 {
 		return decodeChunks(dst, chunks, n)
@@ -70,6 +72,7 @@ func decodeChunks(dst, b []byte, n uint32) error {
 		if err := c.decode(dst[:c.size:c.size]); err != nil {
 			return fmt.Errorf("operator: blosc: chunk %d: %w", i, err)
 		}
+		// Every chunk takes its header at least, so the loop ends with b.
 		dst, b = dst[c.size:], b[len(c.bytes):]
 	}
 	if len(dst) > 0 {
@@ -78,6 +81,7 @@ func decodeChunks(dst, b []byte, n uint32) error {
 	return nil
 }
 
+// corrupt says that a block contradicts itself or its metadata.
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("operator: blosc: "+format+": %w", append(args, operator.ErrCorrupt)...)
 }
@@ -87,6 +91,7 @@ func bad(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, operator.ErrCorrupt)...)
 }
 
+// unsupported says that a block may be right, but needs something that is not here.
 func unsupported(format string, args ...any) error {
 	return &operator.UnsupportedError{ID: operator.Blosc, Detail: fmt.Sprintf(format, args...)}
 }

@@ -15,20 +15,20 @@ const (
 	flagExtended = 0x05 // both bits: the header has 32 bytes, not 16
 	flagNoSplit  = 0x10 // each block is one stream
 
-	flag2Dict         = 0x01
-	flag2Lazy         = 0x08
-	flag2Instrumented = 0x80
+	flag2Dict         = 0x01 // streams need a dictionary, which ADIOS2 never makes
+	flag2Lazy         = 0x08 // a header without data
+	flag2Instrumented = 0x80 // measurements in the place of data
 
-	filterSlots = 6
+	filterSlots = 6 // filters that one after the other were applied
 )
 
 // Values of the special field: what the whole chunk is made of.
 const (
-	specialNone   = 0
-	specialZeros  = 1
-	specialNaN    = 2
-	specialValue  = 3
-	specialUninit = 4
+	specialNone   = 0 // blocks, as usual
+	specialZeros  = 1 // zeros
+	specialNaN    = 2 // quiet NaNs, of the type size
+	specialValue  = 3 // one value again and again, which follows the header
+	specialUninit = 4 // anything: the writer had not set it
 )
 
 // chunk is a parsed header and the bytes it belongs to.
@@ -58,6 +58,7 @@ func parseChunk(b []byte) (c chunk, err error) {
 	if total < chunkHeaderSize || uint64(total) > uint64(len(b)) {
 		return c, bad("chunk says it has %d bytes, %d are there", total, len(b))
 	}
+	// The sizes are signed in the original.
 	if size > math.MaxInt32 || blockSize > size || blockSize == 0 && size > 0 {
 		return c, bad("blocks of %d bytes in a chunk of %d", blockSize, size)
 	}
@@ -105,6 +106,7 @@ func (c *chunk) decode(dst []byte) error {
 	case codecs[c.codec] == nil:
 		return unsupported("codec %d", c.codec)
 	}
+	// The table of block positions must be there before it is used.
 	blocks := (len(dst)-1)/c.blockSize + 1
 	if blocks > len(body)/4 {
 		return bad("%d blocks in %d bytes", blocks, len(body))
@@ -115,6 +117,7 @@ func (c *chunk) decode(dst []byte) error {
 		if uint64(at) > uint64(len(c.bytes)) {
 			return bad("block %d at %d of %d bytes", i, at, len(c.bytes))
 		}
+		// Positions may repeat or go backwards: the output of each block is its own.
 		lo := i * c.blockSize
 		hi := min(lo+c.blockSize, len(dst))
 		work := u.input(dst[lo:hi])
@@ -136,7 +139,7 @@ func (c *chunk) decodeBlock(dst, b []byte) error {
 	if len(dst)%streams != 0 {
 		return bad("%d bytes do not split into %d streams", len(dst), streams)
 	}
-	size := len(dst) / streams
+	size := len(dst) / streams // each stream makes an equal part
 	for i := range streams {
 		n, err := c.decodeStream(dst[i*size:(i+1)*size:(i+1)*size], b)
 		if err != nil {
@@ -197,6 +200,7 @@ func (c *chunk) decodeSpecial(dst, body []byte) error {
 	return nil
 }
 
+// fill sets all of b to v.
 func fill(b []byte, v byte) {
 	for i := range b {
 		b[i] = v

@@ -14,10 +14,10 @@ import (
 type codec byte
 
 const (
-	codecBloscLZ codec = 0
+	codecBloscLZ codec = 0 // Blosc's own
 	codecLZ4     codec = 1 // lz4 and lz4hc
-	codecZlib    codec = 3
-	codecZstd    codec = 4
+	codecZlib    codec = 3 // whole zlib streams, with their checksum
+	codecZstd    codec = 4 // whole zstd frames
 )
 
 // codecs decode one whole stream into dst and return the number of bytes made; they write nothing outside dst.
@@ -37,6 +37,8 @@ func (c codec) decode(dst, src []byte) error {
 	return err
 }
 
+// decodeZlib is slower than the others, since the standard library has no interface for whole buffers, and copies
+// through a window.
 func decodeZlib(dst, src []byte) (int, error) {
 	r, err := zlib.NewReader(bytes.NewReader(src))
 	if err != nil {
@@ -62,6 +64,8 @@ var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
 })
 
+// decodeZstd decodes into dst itself. A frame may announce any size: the limit is the capacity of dst, not what the
+// frame says.
 func decodeZstd(dst, src []byte) (int, error) {
 	d, err := zstdDecoder()
 	if err != nil {

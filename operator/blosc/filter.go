@@ -4,10 +4,10 @@ import "encoding/binary"
 
 // Filters (C-Blosc2 README_CHUNK_FORMAT, filter codes).
 const (
-	filterNone       = 0
-	filterShuffle    = 1
-	filterBitShuffle = 2
-	filterDelta      = 3
+	filterNone       = 0 // the slot is not used
+	filterShuffle    = 1 // bytes of equal weight together
+	filterBitShuffle = 2 // bits of equal weight together
+	filterDelta      = 3 // exclusive or with the chunk's first block
 	filterTruncate   = 4 // cuts bits off floats: nothing to undo
 )
 
@@ -19,6 +19,8 @@ type unfilter struct {
 	direct    []byte // the block, if no filter moves bytes
 }
 
+// newUnfilter allocates two blocks if bytes have to be moved, for all blocks of the chunk. Their size is at most that
+// of the destination, which parseChunk has made sure of.
 func newUnfilter(c *chunk) *unfilter {
 	u := &unfilter{chunk: c}
 	for _, f := range c.filters {
@@ -42,7 +44,7 @@ func (u *unfilter) input(dst []byte) []byte {
 // undo takes the block from where input said and puts it into dst[lo:hi]. Filters were applied in the order of their
 // slots, so they are undone from the last to the first.
 func (u *unfilter) undo(dst []byte, lo, hi int) {
-	n := hi - lo
+	n := hi - lo // the last block is shorter
 	for i := filterSlots - 1; i >= 0; i-- {
 		switch u.filters[i] {
 		case filterShuffle:
@@ -94,7 +96,7 @@ func bitUnshuffle(dst, src []byte, typeSize int) {
 			}
 		}
 	}
-	done := row * 8 * typeSize
+	done := row * 8 * typeSize // elements beyond a multiple of 8 were left alone
 	copy(dst[done:], src[done:])
 }
 

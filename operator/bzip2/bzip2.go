@@ -15,9 +15,9 @@ import (
 func init() { operator.Register(decoder{}) }
 
 const (
-	headerSize = operator.FrameSize + 16
-	batchSize  = 16
-	version    = 1 // layout version that ADIOS2 writes
+	headerSize = operator.FrameSize + 16 // frame, size, number of batches
+	batchSize  = 16                      // one entry of the table
+	version    = 1                       // layout version that ADIOS2 writes
 
 	// Each batch costs a decompressor of nearly 4 MB. Those of ADIOS2 have 2147381248 bytes of output (docs/wire/bp5.md §8);
 	// a block made of tiny ones would keep a reader busy for hours, so besides a few there may be one for each MiB.
@@ -49,6 +49,7 @@ func (decoder) Decode(dst, block []byte, _ operator.Block) error {
 	if size != uint64(len(dst)) {
 		return corrupt("block says %d bytes, metadata %d", size, len(dst))
 	}
+	// Divided, not multiplied: n is any 64 bits.
 	if n > uint64(len(block)-headerSize)/batchSize {
 		return corrupt("%d batches in a block of %d bytes", n, len(block))
 	}
@@ -61,7 +62,7 @@ func (decoder) Decode(dst, block []byte, _ operator.Block) error {
 // decodeBatches decodes n batches, whose table is whole. Positions are taken from the running sums, since the 32-bit ones
 // in the table wrap in a block beyond 4 GiB; the table must agree with the sums.
 func decodeBatches(dst, block []byte, n int) error {
-	out, in := 0, headerSize+batchSize*n
+	out, in := 0, headerSize+batchSize*n // the streams follow the table
 	for i := range n {
 		e := block[headerSize+batchSize*i:]
 		outPos, outLen := binary.LittleEndian.Uint32(e), binary.LittleEndian.Uint32(e[4:])
@@ -85,6 +86,7 @@ func decodeBatches(dst, block []byte, n int) error {
 
 // decodeStream fills dst and reads to the end of the stream, where its checksum is.
 func decodeStream(dst, stream []byte) error {
+	// What comes out is bounded by dst, whatever the stream could make.
 	r := bzip2.NewReader(bytes.NewReader(stream))
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return err
@@ -98,6 +100,7 @@ func decodeStream(dst, stream []byte) error {
 	return nil
 }
 
+// corrupt says that a block contradicts itself or its metadata.
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("operator: bzip2: "+format+": %w", append(args, operator.ErrCorrupt)...)
 }

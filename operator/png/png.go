@@ -15,8 +15,8 @@ import (
 func init() { operator.Register(decoder{}) }
 
 const (
-	headerSize = operator.FrameSize + 8 + 3
-	version    = 1 // layout version that ADIOS2 writes
+	headerSize = operator.FrameSize + 8 + 3 // frame, length, version of libpng
+	version    = 1                          // layout version that ADIOS2 writes
 )
 
 // decoder undoes the PNG operator. The block is an image of {height, width, bytes per pixel} elements of one byte, or
@@ -43,6 +43,7 @@ func (decoder) Decode(dst, block []byte, info operator.Block) error {
 	if n := binary.LittleEndian.Uint64(block[4:]); n != uint64(len(block)) {
 		return corrupt("block says it has %d bytes, metadata %d", n, len(block))
 	}
+	// The header of the image is enough to know what decoding it would take.
 	file := block[headerSize:]
 	channels, err := checkHeader(dst, file, info)
 	if err != nil {
@@ -91,7 +92,7 @@ func copyPixels(dst []byte, img image.Image, channels int) error {
 	if channels == 2 {
 		offset[1] = 3
 	}
-	var pix []byte
+	var pix []byte // four bytes a pixel, rows without gaps
 	switch m := img.(type) {
 	case *image.Gray:
 		copy(dst, m.Pix)
@@ -111,10 +112,12 @@ func copyPixels(dst []byte, img image.Image, channels int) error {
 	return nil
 }
 
+// corrupt says that a block contradicts itself or its metadata.
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("operator: png: "+format+": %w", append(args, operator.ErrCorrupt)...)
 }
 
+// unsupported says that an image may be right, but is of a sort that is not read here.
 func unsupported(format string, args ...any) error {
 	return &operator.UnsupportedError{ID: operator.PNG, Detail: fmt.Sprintf(format, args...)}
 }

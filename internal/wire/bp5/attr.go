@@ -42,11 +42,12 @@ func parseOldAttrs(v ffs.View) ([]Attr, error) {
 	for i := 0; i < v.NumFields(); i++ {
 		var a Attr
 		var err error
+		// Names are split by their ends: an attribute may be called anything in between.
 		name := v.Field(i).Name
 		base, counts := strings.CutSuffix(name, elemCount)
 		switch {
 		case counts && strings.HasPrefix(name, arrayPrefix) && v.Field(i+1).Name == base:
-			i++
+			i++ // the second field of the pair has the elements
 			a, err = oldArrayAttr(v, i)
 		case strings.HasPrefix(name, valuePrefix):
 			a, err = oldSingleAttr(v, i)
@@ -61,6 +62,8 @@ func parseOldAttrs(v ffs.View) ([]Attr, error) {
 	return attrs, nil
 }
 
+// oldSingleAttr reads a field BPg_SIZE_TYPE_NAME. The type code in the name counts, not the field's own type: only the
+// code tells char from int8. Strings are told by the field, which has a slot.
 func oldSingleAttr(v ffs.View, i int) (a Attr, err error) {
 	size, rest, ok1 := strings.Cut(v.Field(i).Name[len(valuePrefix):], "_")
 	code, name, ok2 := strings.Cut(rest, "_")
@@ -83,6 +86,8 @@ func oldSingleAttr(v ffs.View, i int) (a Attr, err error) {
 	return a, a.check(len(a.Data) / max(a.Type.Size(), 1))
 }
 
+// oldArrayAttr reads the second field of an array, whose name has no type code: the type is what the field says, and
+// char arrays come out as int8 (docs/wire/bp5.md §4.1).
 func oldArrayAttr(v ffs.View, i int) (a Attr, err error) {
 	a = Attr{Name: v.Field(i).Name[len(arrayPrefix):], Array: true}
 	t, _ := valueType(v.Type(i), v.Field(i).Size)
@@ -110,6 +115,7 @@ func parseGenericAttrs(v ffs.View) ([]Attr, error) {
 		return nil, fmt.Errorf("bp5: attribute record: %w", err)
 	}
 	attrs := make([]Attr, 0, len(prims)+len(strs))
+	// One damaged attribute spoils the record: half a list would look like a whole one.
 	for _, p := range append(prims, strs...) {
 		a, err := genericAttr(p)
 		if err != nil {
@@ -120,6 +126,8 @@ func parseGenericAttrs(v ffs.View) ([]Attr, error) {
 	return attrs, nil
 }
 
+// genericAttr reads one PrimAttr or StrAttr. Its name begins with a type code (docs/wire/bp5.md §4.2). On an error the
+// attribute has its name, if that was understood, for the error's text.
 func genericAttr(v ffs.View) (a Attr, err error) {
 	name, _, err := v.Text(v.Index("name"))
 	if err != nil {
@@ -129,12 +137,14 @@ func genericAttr(v ffs.View) (a Attr, err error) {
 		a.Name = name
 		return a, fmt.Errorf("no type code in front of the name: %w", ErrBadRecord)
 	}
+	// Codes above arrayCode are arrays; arrayCode itself is no type.
 	code := name[0] - firstCode
 	a.Name, a.Array = name[1:], code > arrayCode
 	if a.Array {
 		code -= arrayCode
 	}
 	a.Type = Type(code)
+	// Which of the two lists it stood in shows in the type of its values.
 	values := v.Index("Values")
 	if v.Type(values).Kind == ffs.String {
 		if a.Strings, err = v.Texts(values); err != nil {

@@ -70,6 +70,7 @@ func (a Attr) Check() error {
 	return nil
 }
 
+// checkStrings is Check for strings, which end in NUL in a record.
 func (a Attr) checkStrings() error {
 	if len(a.Data) != 0 || !a.Array && len(a.Strings) != 1 {
 		return fmt.Errorf("string attribute %q: %d bytes, %d strings: %w", a.Name, len(a.Data), len(a.Strings), ErrEncode)
@@ -114,12 +115,14 @@ func (r *recordWriter) genericList(off int, attrs []Attr) {
 	if len(attrs) == 0 {
 		return
 	}
+	// The list itself comes first, then what its elements point to, one by one.
 	r.putWord(off, uint64(len(attrs)))
 	r.pad()
 	r.point(off + slotSize)
 	at := len(r.b) - r.base
 	r.b = appendZeros(r.b, len(attrs)*genericAttrLen)
 	for _, a := range attrs {
+		// The type and whether it is an array stand in front of the name.
 		code := firstCode + byte(a.Type)
 		if a.Array {
 			code += arrayCode
@@ -163,6 +166,8 @@ func AppendOldAttributes(dst []byte, attrs []Attr) ([]byte, *ffs.Format, error) 
 	return appendOldAttributes(dst, attrs, naturalOffset)
 }
 
+// appendOldAttributes takes the rule for offsets as an argument: the tests
+// make ADIOS2's own records with it, gaps and all.
 func appendOldAttributes(dst []byte, attrs []Attr, place func(int, *encField) int) ([]byte, *ffs.Format, error) {
 	top := ffs.Struct{Name: oldAttrsName, Align: 1}
 	subs := map[string]ffs.Struct{}
@@ -197,6 +202,7 @@ func (a Attr) oldFields() []encField {
 		name := fmt.Sprintf("%s%d_%d_%s", valuePrefix, size, a.Type, a.Name)
 		return []encField{{name: name, typ: typ, size: size, width: size, align: align}}
 	}
+	// The count goes directly in front of its array: readers know the pair by that.
 	name := arrayPrefix + a.Name
 	count := name + elemCount
 	return []encField{
@@ -205,8 +211,11 @@ func (a Attr) oldFields() []encField {
 	}
 }
 
+// appendOldRecord writes the values into the fields of top. A format without
+// strings and arrays has the short header without a length (docs/wire/ffs.md
+// §5.1), as ADIOS2 writes it.
 func appendOldRecord(dst []byte, f *ffs.Format, top ffs.Struct, attrs []Attr) ([]byte, error) {
-	variant := false
+	variant := false // whether anything needs a slot
 	for _, a := range attrs {
 		variant = variant || a.Array || a.Type == String
 	}

@@ -71,6 +71,8 @@ func (v *VarDesc) parseArrayName(s string) (err error) {
 	return nil
 }
 
+// parseExpression cuts LEN-BASE64- off the front. The length counts, not the next '-': base64 has none, but nobody
+// promises that the text is base64.
 func (v *VarDesc) parseExpression(s string) (rest string, err error) {
 	length, s, ok := strings.Cut(s, "-")
 	n, err := parseDecimal(length, len(s))
@@ -81,6 +83,8 @@ func (v *VarDesc) parseExpression(s string) (rest string, err error) {
 	return s[n+1:], nil
 }
 
+// parseStructID cuts HEXID_ off the front of a struct array's name. Only lower-case digits are taken: the id is looked
+// up as ADIOS2 spells it.
 func (v *VarDesc) parseStructID(s string) error {
 	id, name, ok := strings.Cut(s, "_")
 	if !ok || len(id) != 2*len(v.StructID) || strings.ToLower(id) != id {

@@ -94,6 +94,7 @@ func checkSignature(b []byte) error {
 	return fmt.Errorf("bp5: md.idx begins with %q, want %q: %w", b[:n], indexSignature, ErrNotBP)
 }
 
+// check refuses what cannot be read, with the reason that helps a user most.
 func (h IndexHeader) check(b []byte) error {
 	// The version first: BP4 has the same signature, but other bytes behind byte 37.
 	if h.BPVersion != BPVersion {

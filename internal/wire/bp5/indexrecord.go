@@ -58,6 +58,7 @@ type SkippedRecord struct {
 	Size uint64 // of the body
 }
 
+// The three kinds of records, and no others.
 func (WriterMap) indexRecord()     {}
 func (StepIndex) indexRecord()     {}
 func (SkippedRecord) indexRecord() {}
@@ -114,6 +115,7 @@ func parseWriterMap(body []byte, size uint64, whole bool) (IndexRecord, error) {
 	if !whole {
 		return nil, nil
 	}
+	// The body is whole: as many words are there.
 	m.Subfile = make([]uint64, m.Writers)
 	for i := range m.Subfile {
 		m.Subfile[i] = word(body, writerMapWords+i)
@@ -153,6 +155,7 @@ func parseStepIndex(body []byte, size uint64, whole bool, writers int) (IndexRec
 
 // parsePieces expects exactly writers × (2·flushes + 1) words.
 func parsePieces(b []byte, writers, flushes int) [][]Piece {
+	// One allocation for all writers: there may be very many, with one piece each.
 	all := make([]Piece, writers*(flushes+1))
 	out := make([][]Piece, writers)
 	i := 0
@@ -188,8 +191,10 @@ func (s StepIndex) Append(b []byte) []byte {
 	return b
 }
 
+// word returns the i-th u64 of b, which must be there.
 func word(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 
+// appendWords appends u64 words.
 func appendWords(b []byte, words ...uint64) []byte {
 	for _, w := range words {
 		b = binary.LittleEndian.AppendUint64(b, w)
@@ -197,6 +202,7 @@ func appendWords(b []byte, words ...uint64) []byte {
 	return b
 }
 
+// appendRecordHeader appends the header of a record whose body has the given number of words.
 func appendRecordHeader(b []byte, typ byte, words int) []byte {
 	return binary.LittleEndian.AppendUint64(append(b, typ), 8*uint64(words))
 }

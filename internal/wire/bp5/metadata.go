@@ -13,8 +13,8 @@ import (
 // Index i of its methods is that of Schema.Vars, 0 <= i < len(Vars()). Safe for concurrent use.
 type Metadata struct {
 	schema   *Schema
-	top      ffs.View
-	bits     []byte // whole u64 words, least significant bit first
+	top      ffs.View // of the record, whose bytes it keeps alive
+	bits     []byte   // whole u64 words, least significant bit first
 	dataSize uint64
 }
 
@@ -26,6 +26,7 @@ func (s *Schema) Metadata(rec []byte) (*Metadata, error) {
 		return nil, fmt.Errorf("bp5: metadata record: %w", err)
 	}
 	m := &Metadata{schema: s, top: r.Top()}
+	// Fields 1 and 2 are what ParseSchema has made sure of.
 	if m.bits, err = m.top.Raw(1); err != nil {
 		return nil, fmt.Errorf("bp5: metadata record: %w", err)
 	}
@@ -33,8 +34,9 @@ func (s *Schema) Metadata(rec []byte) (*Metadata, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bp5: metadata record: %w", err)
 	}
-	m.dataSize = uint64(size)
-	if i := m.next(len(s.vars)); i >= 0 {
+	m.dataSize = uint64(size) // any 64 bits: who reads data compares with what there is
+	// A bit without a variable means that record and format do not belong together.
+	if i := m.Next(len(s.vars)); i >= 0 {
 		return nil, fmt.Errorf("bp5: metadata record: bit %d is set, but its format has %d variables: %w", i, len(s.vars), ErrBadRecord)
 	}
 	return m, nil
@@ -52,9 +54,7 @@ func (m *Metadata) Has(i int) bool {
 }
 
 // Next returns the first variable from i on that was written in this step, -1 if there is none.
-func (m *Metadata) Next(i int) int { return m.next(i) }
-
-func (m *Metadata) next(i int) int {
+func (m *Metadata) Next(i int) int {
 	for w := i / 64; w*8 < len(m.bits); w++ {
 		word := m.word(w)
 		if w == i/64 {
@@ -67,6 +67,7 @@ func (m *Metadata) next(i int) int {
 	return -1
 }
 
+// word returns word w of the bit field. The bits lie anywhere in the record, so they are not cast but loaded.
 func (m *Metadata) word(w int) uint64 { return binary.LittleEndian.Uint64(m.bits[w*8:]) }
 
 // Value returns the native bytes of single value i, which must not be a string. They are those of the record.
@@ -79,6 +80,7 @@ func (m *Metadata) Value(i int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bp5: value %q: %w", clip(d.Name), err)
 	}
+	// The field may be larger than its type: a foreign format can declare anything.
 	if len(b) != d.ElemSize {
 		return nil, fmt.Errorf("bp5: value %q has %d bytes, want %d: %w", clip(d.Name), len(b), d.ElemSize, ErrBadRecord)
 	}
@@ -127,6 +129,7 @@ type arrayReader struct {
 // maxArrayDims bounds Dims, so that products with it cannot overflow. It is generous: ADIOS2's own limit is 32.
 const maxArrayDims = 1 << 10
 
+// array reads the fields that f names. Nothing is allocated before all counts agree with what is really there.
 func (r *arrayReader) array(f *arrayFields) ArrayMeta {
 	a := ArrayMeta{Dims: r.number(f.dims), Blocks: r.number(f.blocks)}
 	entries := r.number(f.entries)
@@ -150,6 +153,7 @@ func (r *arrayReader) array(f *arrayFields) ArrayMeta {
 	if r.err != nil {
 		return ArrayMeta{}
 	}
+	// One allocation for all lists: an array has up to five of them in each step.
 	r.slab = make([]uint64, 0, (len(shape)+len(count)+len(offset)+len(location)+len(stored))/8)
 	a.Shape, a.Count, a.Offset = r.take(shape), r.take(count), r.take(offset)
 	a.Location, a.StoredSize = r.take(location), r.take(stored)
@@ -168,6 +172,7 @@ func (r *arrayReader) number(i int) int {
 	return int(n)
 }
 
+// raw returns the bytes of a field.
 func (r *arrayReader) raw(i int) []byte {
 	b, err := r.v.Raw(i)
 	if r.err == nil {
@@ -185,6 +190,8 @@ func (r *arrayReader) words(i, n int, optional bool) []byte {
 	return b
 }
 
+// stats returns MinMax, nil where the record has none: unordered types have the field, but no bytes (docs/wire/bp5.md
+// §2.3).
 func (r *arrayReader) stats(f *arrayFields, blocks int) []byte {
 	b := r.raw(f.stats)
 	if len(b) == 0 {
@@ -201,7 +208,7 @@ func (r *arrayReader) take(b []byte) []uint64 {
 	if len(b) == 0 {
 		return nil
 	}
-	at := len(r.slab)
+	at := len(r.slab) // the slab has room for all: no append moves it
 	for ; len(b) >= 8; b = b[8:] {
 		r.slab = append(r.slab, binary.LittleEndian.Uint64(b))
 	}

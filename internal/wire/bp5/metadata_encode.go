@@ -18,29 +18,31 @@ const (
 // A step is [MetadataEncoder.Begin], any number of Set calls, then
 // [MetadataEncoder.Append]. Steps of the same variables allocate nothing here.
 type MetadataEncoder struct {
-	place  func(end int, f *encField) int
+	place  func(end int, f *encField) int // where a field goes, behind what ends at end
 	vars   []encVar
-	fields []ffs.Field
+	fields []ffs.Field           // of the top struct, the leading ones included
 	subs   map[string]ffs.Struct // the sub-structs in use
 	end    int                   // record length
 	align  int
 	format *ffs.Format // nil: stale
 
-	base   []byte // the open step's base record
-	bits   []uint64
-	arrays []*ArrayMeta
-	texts  []string
+	base   []byte       // the open step's base record
+	bits   []uint64     // which variables the step has, by index
+	arrays []*ArrayMeta // by index, nil for values; written at Append
+	texts  []string     // by index; written at Append
 }
 
 type encVar struct {
 	desc   VarDesc
-	offset int
-	width  int
+	offset int // in the base record
+	width  int // bytes there
 }
 
 // NewMetadataEncoder returns an encoder without variables.
 func NewMetadataEncoder() *MetadataEncoder { return newMetadataEncoder(naturalOffset) }
 
+// newMetadataEncoder takes the rule for offsets as an argument: the tests
+// make ADIOS2's own records with it, gaps and all.
 func newMetadataEncoder(place func(end int, f *encField) int) *MetadataEncoder {
 	m := &MetadataEncoder{place: place, subs: map[string]ffs.Struct{}, end: leadingLen, align: slotSize}
 	m.fields = []ffs.Field{
@@ -76,6 +78,8 @@ func (m *MetadataEncoder) Add(v VarDesc) (int, error) {
 	return len(m.vars) - 1, nil
 }
 
+// grow makes room for one more variable in everything that is indexed by
+// variable.
 func (m *MetadataEncoder) grow() {
 	m.base = append(m.base, make([]byte, m.end-len(m.base))...)
 	m.arrays = append(m.arrays, nil)
@@ -164,6 +168,8 @@ func (m *MetadataEncoder) SetArray(i int, a *ArrayMeta) error {
 	return nil
 }
 
+// variable returns variable i, which must be an array or a value as the
+// caller says.
 func (m *MetadataEncoder) variable(i int, array bool) (*encVar, error) {
 	if i < 0 || i >= len(m.vars) {
 		return nil, fmt.Errorf("variable %d of %d: %w", i, len(m.vars), ErrEncode)
@@ -175,6 +181,7 @@ func (m *MetadataEncoder) variable(i int, array bool) (*encVar, error) {
 	return v, nil
 }
 
+// mark sets the bit that says: written in this step (docs/wire/bp5.md §2).
 func (m *MetadataEncoder) mark(i int) { m.bits[i/64] |= 1 << (i % 64) }
 
 // checkArray compares the lengths of a's slices with what the format announces.
@@ -200,6 +207,7 @@ func (v VarDesc) checkArray(a *ArrayMeta) error {
 // wire: format id 12 | length u64 | 0 u32 | base record | zeros to 8 | bit field
 // | what strings and arrays point to, in field order (docs/wire/bp5.md §1.4, §2)
 func (m *MetadataEncoder) Append(dst []byte, dataSize uint64) ([]byte, error) {
+	// The id in front of the record is that of the newest format.
 	f, err := m.Format()
 	if err != nil {
 		return dst, err

@@ -47,6 +47,7 @@ func (r *recordWriter) finish() []byte {
 	return r.b
 }
 
+// putWord writes v at an offset of the base record, or of anything behind it.
 func (r *recordWriter) putWord(off int, v uint64) {
 	binary.LittleEndian.PutUint64(r.b[r.base+off:], v)
 }
@@ -70,6 +71,7 @@ func (r *recordWriter) words(off int, words []uint64) {
 	}
 }
 
+// bytes leaves the slot nil for no bytes, as FFS does.
 func (r *recordWriter) bytes(off int, data []byte) {
 	if len(data) == 0 {
 		return
@@ -104,6 +106,7 @@ func (r *recordWriter) texts(off int, list []string) {
 // metaArray fills the MetaArray struct of v (docs/wire/bp5.md §2.3).
 func (r *recordWriter) metaArray(v *encVar, a *ArrayMeta) {
 	off := v.offset
+	// The struct is in the base record; its lists follow in the order of its fields.
 	r.putWord(off, uint64(a.Dims))
 	r.putWord(off+slotSize, uint64(a.Blocks))
 	r.putWord(off+2*slotSize, uint64(a.Dims*a.Blocks))

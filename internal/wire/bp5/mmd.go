@@ -84,4 +84,5 @@ func (e FormatEntry) Append(b []byte) []byte {
 // padding is the number of bytes from n to the next multiple of 8.
 func padding(n int) int { return -n & 7 }
 
+// appendZeros appends n zero bytes; the compiler makes it without a temporary slice.
 func appendZeros(b []byte, n int) []byte { return append(b, make([]byte, n)...) }

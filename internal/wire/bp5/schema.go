@@ -38,9 +38,9 @@ type Schema struct {
 
 // arrayFields has the indices of the fields of one MetaArray struct, -1 for those it does not have.
 type arrayFields struct {
-	dims, blocks, entries   int
-	shape, count, offset    int
-	location, stored, stats int
+	dims, blocks, entries   int // Dims, BlockCount, DBCount
+	shape, count, offset    int // Shape, Count, Offset
+	location, stored, stats int // DataBlockLocation, DataBlockSize, MinMax
 	statsSize               int // bytes of one extremum
 }
 
@@ -55,7 +55,7 @@ func ParseSchema(f *ffs.Format) (*Schema, error) {
 	}
 	n := len(top.Fields) - leadingFields
 	s := &Schema{format: f, vars: make([]VarDesc, n), arrays: make([]*arrayFields, n)}
-	structs := make(map[string]*arrayFields)
+	structs := make(map[string]*arrayFields) // thousands of arrays share a few structs
 	for i := range s.vars {
 		if err := s.parseVar(i, &top.Fields[leadingFields+i], types[leadingFields+i], structs); err != nil {
 			return nil, err
@@ -67,6 +67,8 @@ func ParseSchema(f *ffs.Format) (*Schema, error) {
 // Vars returns the variables in the order of the format: index i is that of Metadata's methods. Read only.
 func (s *Schema) Vars() []VarDesc { return s.vars }
 
+// checkLeading makes sure that the three fields in front are what every reader takes them for without looking: bit i
+// belongs to the field i places behind them (docs/wire/bp5.md §2).
 func checkLeading(top *ffs.Struct, types []ffs.Type) error {
 	if len(top.Fields) < leadingFields {
 		return fmt.Errorf("%d fields, at least %d needed: %w", len(top.Fields), leadingFields, ErrBadRecord)
@@ -80,6 +82,7 @@ func checkLeading(top *ffs.Struct, types []ffs.Type) error {
 	return nil
 }
 
+// isInteger accepts both signs: whether a count is sensible is checked when it is read.
 func isInteger(t ffs.Type) bool { return t.Kind == ffs.Integer || t.Kind == ffs.Unsigned }
 
 // parseVar fills variable i. structs caches what is known of the format's structs.

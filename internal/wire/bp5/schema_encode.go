@@ -15,14 +15,14 @@ var ErrEncode = errors.New("bp5: cannot be written")
 
 // Names of formats and sub-structs (docs/wire/bp5.md §1.3, §2, §4).
 const (
-	metaDataName     = "MetaData"
-	metaArrayName    = "MetaArray"
-	oldAttrsName     = "Attributes"
-	genericAttrsName = "GenericAttributes"
-	primAttrName     = "PrimAttr"
-	strAttrName      = "StrAttr"
-	complex4Name     = "complex4"
-	complex8Name     = "complex8"
+	metaDataName     = "MetaData"          // top struct of a metadata record
+	metaArrayName    = "MetaArray"         // begins the names of all array structs
+	oldAttrsName     = "Attributes"        // top struct of old-style attributes, by which they are told
+	genericAttrsName = "GenericAttributes" // top struct of generic attributes
+	primAttrName     = "PrimAttr"          // one generic attribute of numbers
+	strAttrName      = "StrAttr"           // one generic attribute of strings
+	complex4Name     = "complex4"          // two floats of 4 bytes
+	complex8Name     = "complex8"          // two floats of 8 bytes
 )
 
 const (
@@ -69,8 +69,11 @@ func (v VarDesc) metaArrayStruct() ffs.Struct {
 	return ffs.Struct{Name: v.metaArrayStructName(), RecordLen: len(fields) * slotSize, Align: slotSize, Fields: fields}
 }
 
+// slotField is a field of 8 bytes: a count, or the slot of an array.
 func slotField(name, typ string) ffs.Field { return ffs.Field{Name: name, Type: typ, Size: slotSize} }
 
+// metaArrayStructName puts the name together from what the struct holds
+// (docs/wire/bp5.md §2.3).
 func (v VarDesc) metaArrayStructName() string {
 	name := metaArrayName
 	if v.Operator {
@@ -82,6 +85,7 @@ func (v VarDesc) metaArrayStructName() string {
 	return name
 }
 
+// metaArrayStructLen returns the bytes of that struct.
 func (v VarDesc) metaArrayStructLen() int {
 	n := metaArrayLen
 	if v.Operator {
@@ -137,6 +141,7 @@ func (v VarDesc) field() (encField, error) {
 	if v.Kind != GlobalValue && v.Kind != LocalValue {
 		return f, fmt.Errorf("variable %q of kind %q: %w", v.Name, v.Kind, ErrEncode)
 	}
+	// A value stands in the record as it is: there is no room for any of these.
 	if v.Type == Struct || v.Operator || v.MinMax != 0 || v.Expression != "" {
 		return f, fmt.Errorf("value %q: structs, operators, statistics and expressions need an array: %w", v.Name, ErrEncode)
 	}
@@ -148,6 +153,7 @@ func (v VarDesc) field() (encField, error) {
 	return f, nil
 }
 
+// arrayField completes the field of an array, or says why there is none.
 func (v VarDesc) arrayField(f encField) (encField, error) {
 	_, size, _ := scalarType(v.Type)
 	switch {
@@ -158,6 +164,8 @@ func (v VarDesc) arrayField(f encField) (encField, error) {
 	case v.MinMax != 0 && (v.MinMax != v.ElemSize || StatsSize(v.ElemSize) == 0):
 		return f, fmt.Errorf("array %q: %d bytes of statistics for %d bytes an element: %w", v.Name, v.MinMax, v.ElemSize, ErrEncode)
 	}
+	// The size of the field is that of its struct. ADIOS2 writes 64 bytes for structs
+	// of odd sizes; readers take the sub-struct's own (docs/wire/bp5.md §2.3).
 	f.typ = v.metaArrayStructName()
 	f.size = v.metaArrayStructLen()
 	f.width, f.align = f.size, slotSize
@@ -214,7 +222,7 @@ func scalarType(t Type) (typ string, size, align int) {
 
 // complexStruct returns the sub-struct that stands for a complex number.
 func complexStruct(name string) ffs.Struct {
-	part := 4
+	part := 4 // bytes of the real and of the imaginary part
 	if name == complex8Name {
 		part = 8
 	}
@@ -238,4 +246,5 @@ func checkName(name string) error {
 	return nil
 }
 
+// roundUp rounds up to any multiple, not only to powers of two.
 func roundUp(n, to int) int { return (n + to - 1) / to * to }

@@ -39,6 +39,9 @@ func NewStructFormat(def StructDef) (*ffs.Format, error) {
 	return f, nil
 }
 
+// field returns the member's field and its alignment. Arrays of constant size
+// stand in place; strings would need a slot, and struct elements have none
+// (docs/wire/bp5.md §1.3).
 func (m StructMember) field() (ffs.Field, int, error) {
 	typ, size, align := scalarType(m.Type)
 	if err := checkName(m.Name); err != nil {

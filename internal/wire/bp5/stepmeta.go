@@ -22,6 +22,7 @@ func ParseStepMeta(b []byte, writers int) (meta, attrs [][]byte, err error) {
 	if len(b) < 8 {
 		return nil, nil, fmt.Errorf("bp5: step metadata of %d bytes: %w", len(b), io.ErrUnexpectedEOF)
 	}
+	// Divided, not multiplied: writers is a number from a file.
 	total, body := word(b, 0), b[8:]
 	switch {
 	case total/16 < uint64(writers):

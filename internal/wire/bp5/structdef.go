@@ -28,6 +28,7 @@ func ParseStruct(f *ffs.Format) (StructDef, error) {
 	d := StructDef{Name: top.Name, Size: top.RecordLen, Fields: make([]StructMember, len(top.Fields))}
 	for i := range top.Fields {
 		field, t := &top.Fields[i], types[i]
+		// Elements are copied as plain bytes: an offset in one would point nowhere.
 		if t.Pointer || t.Dynamic() || t.Kind == ffs.String {
 			return StructDef{}, fmt.Errorf("bp5: struct %q: member %q of type %q is not stored in place: %w", clip(d.Name), clip(field.Name), clip(field.Type), ErrBadRecord)
 		}

@@ -8,11 +8,11 @@ type Kind byte
 
 // Shape kinds.
 const (
-	GlobalValue Kind = 'g'
-	LocalValue  Kind = 'l'
-	GlobalArray Kind = 'G'
-	LocalArray  Kind = 'L'
-	JoinedArray Kind = 'J'
+	GlobalValue Kind = 'g' // one value, of the first rank that wrote it
+	LocalValue  Kind = 'l' // one value a rank
+	GlobalArray Kind = 'G' // blocks at offsets of a common shape
+	LocalArray  Kind = 'L' // blocks without a common shape
+	JoinedArray Kind = 'J' // blocks end to end along one dimension, in rank order
 )
 
 // IsArray reports whether the variable's field is a MetaArray struct.
@@ -23,23 +23,23 @@ type Type uint8
 
 // Element type codes.
 const (
-	None Type = iota
-	Int8
-	Int16
-	Int32
-	Int64
-	Uint8
-	Uint16
-	Uint32
-	Uint64
-	Float
-	Double
-	LongDouble
-	ComplexFloat
-	ComplexDouble
-	String
-	Char
-	Struct
+	None          Type = iota // no type, or one that BP5 does not have
+	Int8                      // 1 byte, signed
+	Int16                     // 2 bytes
+	Int32                     // 4 bytes
+	Int64                     // 8 bytes
+	Uint8                     // 1 byte, unsigned
+	Uint16                    // 2 bytes
+	Uint32                    // 4 bytes
+	Uint64                    // 8 bytes
+	Float                     // IEEE, 4 bytes
+	Double                    // IEEE, 8 bytes
+	LongDouble                // 16 bytes in the writer's own form, on x86-64 the x87's
+	ComplexFloat              // two Floats
+	ComplexDouble             // two Doubles
+	String                    // of values and attributes only
+	Char                      // C's char; a single value of it is stored as Int8
+	Struct                    // elements that a format of their own describes
 )
 
 // Size returns the bytes of one element, 0 for types whose elements have no size of their own.

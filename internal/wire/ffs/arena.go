@@ -34,10 +34,14 @@ func (p *pieces[T]) take(n, first, last int) []T {
 	return out
 }
 
+// builder returns an empty builder. First and last pieces suit a message of a
+// few structs and a step of thousands of variables.
 func (a *arena) builder() *Builder { return &a.builders.take(1, 4, 1024)[0] }
 
+// values returns n empty values.
 func (a *arena) values(n int) []value { return a.vals.take(n, 4, 4096) }
 
+// bytes returns n zero bytes.
 func (a *arena) bytes(n int) []byte { return a.mem.take(n, 128, 1<<16) }
 
 // row copies a row of builders.

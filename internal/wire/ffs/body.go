@@ -53,13 +53,15 @@ func appendBody(dst []byte, structs []Struct) ([]byte, error) {
 	return dst, nil
 }
 
+// appendStruct appends one struct description. Its length and the offsets of
+// its strings are computed first, so that it is written in one go.
 func appendStruct(dst []byte, s *Struct) ([]byte, error) {
 	size, err := stringsLen(s)
 	if err != nil {
 		return nil, err
 	}
 	at := structLen + entryLen*len(s.Fields) // of the next string
-	info := (at + size + 3) &^ 3
+	info := (at + size + 3) &^ 3             // the table behind the strings is aligned to 4
 	n := info + infoLen
 	if n > math.MaxUint32 {
 		return nil, fmt.Errorf("%w: struct %q needs %d bytes", ErrFormat, clip(s.Name), n)

@@ -45,6 +45,7 @@ func (f *Format) NewRecord() *Builder {
 	return newBuilder(f, &f.layouts[0], new(arena))
 }
 
+// newBuilder returns an empty instance of l with memory from mem.
 func newBuilder(f *Format, l *layout, mem *arena) *Builder {
 	b := mem.builder()
 	*b = Builder{f: f, l: l, mem: mem, fixed: mem.bytes(l.size), vals: mem.values(len(l.slots))}
@@ -218,6 +219,7 @@ func (b *Builder) SetTextNil(i int) {
 	}
 }
 
+// textField returns field i if it is a single string.
 func (b *Builder) textField(i int) *field {
 	f := b.field(i)
 	if f != nil && (f.elem != text || !f.plain) {
@@ -227,6 +229,7 @@ func (b *Builder) textField(i int) *field {
 	return f
 }
 
+// checkText refuses what a reader would see cut.
 func (b *Builder) checkText(i int, s string) bool {
 	if strings.IndexByte(s, 0) >= 0 {
 		b.bad(i, "NUL in string %q", clip(s))

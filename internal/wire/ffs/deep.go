@@ -31,6 +31,8 @@ type job struct {
 	v View
 }
 
+// copy fills b from v. The bytes of the struct are taken as they are, gaps
+// too; slots are cleared, because the encoder writes its own.
 func (c *copier) copy(b *Builder, v View) error {
 	copy(b.fixed, v.body[v.at:])
 	for _, i := range v.l.slots {
@@ -89,6 +91,8 @@ func (c *copier) value(b *Builder, v View, f *field) (value, error) {
 	return value{set: true, kids: kids}, nil
 }
 
+// copyTexts copies an array of strings. NULL and the empty string differ on
+// the wire, so which are NULL is kept.
 func copyTexts(body []byte, at, n int) (value, error) {
 	l := &many{texts: make([]string, n), nulls: make([]bool, n)}
 	for k := range n {

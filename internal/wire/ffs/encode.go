@@ -15,6 +15,7 @@ func (b *Builder) Append(dst []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
+	// Measured first: one allocation, and nothing is written if there is an error.
 	e := encoder{buf: slices.Grow(dst, n), large: math.MaxInt}
 	if err := e.record(b); err != nil {
 		return dst, err
@@ -171,6 +172,7 @@ func (e *encoder) open(f *frame) error {
 		at = e.point(at)
 		e.write(kid.fixed)
 	}
+	// Shared structs are written at each place: a few lines can stand for 2^n of them.
 	if e.opened++; e.opened > maxNodes {
 		return fmt.Errorf("%w: more than %d structs in a record", ErrValue, maxNodes)
 	}
@@ -207,6 +209,7 @@ func (e *encoder) field(b *Builder, self, i int) error {
 	return nil
 }
 
+// inPlaceTexts writes the strings of a field whose slots are in the struct.
 func (e *encoder) inPlaceTexts(f *field, v *value, at int) error {
 	if f.plain {
 		e.set(at)
@@ -229,6 +232,7 @@ func (e *encoder) array(b *Builder, f *field, v *value, at int) error {
 	if err != nil || have == 0 {
 		return err
 	}
+	// Counts are set apart from what they count; here they must agree.
 	want, err := View{b.fixed, b.l, 0}.count(f)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrValue, err)
@@ -309,6 +313,7 @@ func (e *encoder) set(at int) {
 	}
 }
 
+// write copies p, or only counts it in a dry run.
 func (e *encoder) write(p []byte) {
 	e.pos += len(p)
 	if !e.dry {
@@ -316,6 +321,7 @@ func (e *encoder) write(p []byte) {
 	}
 }
 
+// zeros writes n zero bytes.
 func (e *encoder) zeros(n int) {
 	e.pos += n
 	if !e.dry {

@@ -28,6 +28,7 @@ func New(structs ...Struct) (*Format, error) {
 	if len(structs) == 0 || len(structs) > maxStructs {
 		return nil, fmt.Errorf("%w: %d structs, want 1 to %d", ErrFormat, len(structs), maxStructs)
 	}
+	// Alignments are filled in below, in structs of our own.
 	own := make([]Struct, len(structs))
 	for i, s := range structs {
 		s.Fields = slices.Clone(s.Fields)
@@ -75,6 +76,9 @@ type order struct {
 	out    []Struct
 }
 
+// visit emits the structs below s, then s. What it has seen it does not visit
+// again, so recursive formats end. The depth is that of a description that
+// the caller wrote, never of a foreign one.
 func (o *order) visit(s *Struct) {
 	o.seen[s.Name] = true
 	var names []string

@@ -80,6 +80,8 @@ func resolve(structs []Struct) ([]layout, error) {
 			byName[s.Name] = &layouts[i]
 		}
 	}
+	// In three passes: names may refer forward, sizes are known after the first, and
+	// what is variant after the second.
 	for i := range layouts {
 		if err := layouts[i].resolveFields(byName); err != nil {
 			return nil, err
@@ -98,6 +100,8 @@ func resolve(structs []Struct) ([]layout, error) {
 	return layouts, nil
 }
 
+// resolveFields parses the types of all fields. A count may stand behind the
+// array it counts, so names are indexed first.
 func (l *layout) resolveFields(byName map[string]*layout) error {
 	s := l.desc
 	if s.RecordLen < 0 || s.RecordLen > maxRecordLen {
@@ -152,6 +156,7 @@ func (f *field) resolve(d *Field, t *Type, byName map[string]*layout) error {
 	case t.Kind == String:
 		f.elem, f.size = text, slotSize
 	}
+	// Elements without a size could be in a record any number of times for nothing.
 	if f.size < 1 || f.sub != nil && f.sub.size < 1 {
 		return fmt.Errorf("%w: element size %d", ErrFormat, f.size)
 	}
@@ -161,6 +166,7 @@ func (f *field) resolve(d *Field, t *Type, byName map[string]*layout) error {
 			f.counts = append(f.counts, dim.Field)
 			continue
 		}
+		// A bound in each step keeps the product in range.
 		if f.n > maxRecordLen/dim.Const {
 			return fmt.Errorf("%w: too many elements", ErrFormat)
 		}
@@ -182,6 +188,7 @@ func (l *layout) checkCounts() error {
 	return nil
 }
 
+// intSize reports whether integers of n bytes exist.
 func intSize(n int) bool { return n == 1 || n == 2 || n == 4 || n == 8 }
 
 // close follows the structs in place below l: it finds out whether l is

@@ -18,7 +18,8 @@ func Parse(b []byte) (f *Format, n int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	body := string(b[:n]) // all names are substrings of it
+	// One copy, of which all names are substrings: b is the caller's.
+	body := string(b[:n])
 	structs := make([]Struct, 0, 1+subs)
 	at := outerLen
 	for range 1 + subs {
@@ -59,6 +60,8 @@ func parseOuter(b []byte) (n, subs int, err error) {
 	return n, int(b[4]), nil
 }
 
+// checkMachine tells a description of another machine from one that is
+// damaged: the former may be right, and the error should say so.
 func checkMachine(order, version byte) error {
 	if order != orderLittle {
 		return fmt.Errorf("%w: big-endian (byte order %d)", ErrUnsupported, order)
@@ -74,6 +77,8 @@ type header struct {
 	size, name, fields, recordLen, align int
 }
 
+// parseHeader reads the fixed part of the struct description at the front of
+// s and compares its counts with the bytes that are there.
 func parseHeader(s string) (header, error) {
 	if len(s) < structLen {
 		return header{}, fmt.Errorf("%w: struct description cut off", ErrFormat)
@@ -101,6 +106,7 @@ func parseHeader(s string) (header, error) {
 	if h.size < structLen || h.size > len(s) {
 		return header{}, fmt.Errorf("%w: struct description of %d bytes, %d are left", ErrFormat, h.size, len(s))
 	}
+	// The table must be there before anything of its size is allocated.
 	if h.fields > (h.size-structLen)/entryLen {
 		return header{}, fmt.Errorf("%w: %d fields in a struct description of %d bytes", ErrFormat, h.fields, h.size)
 	}
@@ -144,6 +150,8 @@ type nameTable struct {
 	left int
 }
 
+// at returns the string at an offset of the description. It is a substring:
+// names cost no memory of their own.
 func (t *nameTable) at(off int) (string, error) {
 	if off < structLen || off >= len(t.desc) {
 		return "", fmt.Errorf("%w: string offset %d in a description of %d bytes", ErrFormat, off, len(t.desc))

@@ -64,6 +64,7 @@ func (f *Format) recordSize(b []byte) (head, size int, err error) {
 	if len(b) < longHeader {
 		return 0, 0, fmt.Errorf("%w: %d bytes of a record header of %d", ErrTruncated, len(b), longHeader)
 	}
+	// Compared as it is: converted first, it could turn negative.
 	n := binary.LittleEndian.Uint64(b[IDLen:])
 	if n > uint64(len(b)-longHeader) {
 		return 0, 0, fmt.Errorf("%w: %d bytes after the header, %d announced", ErrTruncated, len(b)-longHeader, n)
@@ -105,10 +106,13 @@ type run struct {
 	at, step, num int
 }
 
+// check follows everything that can be reached from the top struct. Formats
+// without slots have nothing to follow.
 func check(top *layout, body []byte) error {
 	if !top.variant {
 		return nil
 	}
+	// A stack on the heap: a list of a million elements is a million deep.
 	c := checker{body: body, left: reuse * len(body)}
 	err := c.row(run{l: top, num: 1})
 	for err == nil && len(c.stack) > 0 {
@@ -147,6 +151,7 @@ func (c *checker) field(v View, f *field) error {
 		return err
 	}
 	if f.dynamic {
+		// elements has made sure that the product fits.
 		if err := c.charge(at, n*f.size); err != nil {
 			return err
 		}
@@ -182,6 +187,7 @@ func (c *checker) field(v View, f *field) error {
 	return nil
 }
 
+// push puts a row of structs on the stack, unless nothing can be behind them.
 func (c *checker) push(l *layout, at, step, n int) {
 	if l.variant {
 		c.stack = append(c.stack, run{l, at, step, n})
@@ -203,6 +209,7 @@ func (v View) elements(f *field) (at, n int, err error) {
 	if !f.dynamic {
 		return at, f.n, nil
 	}
+	// A NULL slot has no elements whatever the counts say, which may be left over.
 	slot := binary.LittleEndian.Uint64(v.body[at:])
 	if slot == 0 {
 		return 0, 0, nil

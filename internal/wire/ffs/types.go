@@ -116,6 +116,8 @@ func parseBase(s string) (Type, string, error) {
 	return t, strings.TrimSpace(rest), nil
 }
 
+// baseKind returns the kind of a base name; a name that is no type is taken
+// for that of a struct.
 func baseKind(base string) Kind {
 	for i := range baseKinds {
 		if strings.EqualFold(base, baseKinds[i].name) {
@@ -135,6 +137,7 @@ const maxDims = 32
 // is tried as one name.
 func parseDims(s string, index func(name string) int) ([]Dim, error) {
 	var dims []Dim
+	// From the left, each bracket up to the first that closes.
 	for s != "" {
 		if len(dims) == maxDims {
 			return nil, fmt.Errorf("more than %d dimensions", maxDims)
@@ -161,6 +164,8 @@ func parseDims(s string, index func(name string) int) ([]Dim, error) {
 	return dims, nil
 }
 
+// parseDim parses what is in one bracket: a number, or the name of the field
+// that counts. A number always is one, also if a field has that name.
 func parseDim(s string, index func(name string) int) (Dim, error) {
 	if s != "" && strings.Trim(s, "0123456789") == "" {
 		n, err := strconv.ParseInt(s, 10, 32)

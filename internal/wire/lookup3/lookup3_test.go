@@ -2,6 +2,7 @@ package lookup3
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -91,4 +92,79 @@ func BenchmarkHash2(b *testing.B) {
 	for b.Loop() {
 		Hash2(p)
 	}
+}
+
+// byHand is the hash as docs/wire/bp5.md §1.2 describes it in words, one step
+// after the other, without the functions of this package.
+func byHand(p []byte, init uint32) (c, b uint32) {
+	rot := func(x uint32, k int) uint32 { return x<<k | x>>(32-k) }
+	word := func(p []byte) (w uint32) {
+		for i := range 4 {
+			if i < len(p) {
+				w |= uint32(p[i]) << (8 * i)
+			}
+		}
+		return w
+	}
+	rest := func(i int) []byte { return p[min(i, len(p)):] }
+	var v [3]uint32 // a, b, c
+	for i := range v {
+		v[i] = 0xdeadbeef + uint32(len(p)) + init
+	}
+	add := func() {
+		for i := range v {
+			v[i] += word(rest(4 * i))
+		}
+	}
+	for len(p) > 12 {
+		add()
+		// Each step takes one word off another, stirs, and adds the third.
+		for i, k := range []int{4, 6, 8, 16, 19, 4} {
+			x, y, z := i%3, (i+2)%3, (i+1)%3
+			v[x] -= v[y]
+			v[x] ^= rot(v[y], k)
+			v[y] += v[z]
+		}
+		p = p[12:]
+	}
+	if len(p) == 0 {
+		return v[2], v[1]
+	}
+	add()
+	for i, k := range []int{14, 11, 25, 16, 4, 14, 24} {
+		x, y := (i+2)%3, (i+1)%3
+		v[x] ^= v[y]
+		v[x] -= rot(v[y], k)
+	}
+	return v[2], v[1]
+}
+
+func TestAgainstDescription(t *testing.T) {
+	const seed = 11
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for n := range 200 {
+		p := make([]byte, n)
+		for i := range p {
+			p[i] = byte(r.Uint32())
+		}
+		init := r.Uint32()
+		wantC, wantB := byHand(p, 0)
+		if c, b := Hash2(p); c != wantC || b != wantB {
+			t.Fatalf("Hash2(% x) = %08x %08x, want %08x %08x", p, c, b, wantC, wantB)
+		}
+		want, _ := byHand(p, init)
+		if got := Hash(p, init); got != want {
+			t.Fatalf("Hash(% x, %08x) = %08x, want %08x", p, init, got, want)
+		}
+	}
+}
+
+func FuzzHash(f *testing.F) {
+	f.Add([]byte("Four score and seven years ago"), uint32(1))
+	f.Fuzz(func(t *testing.T, p []byte, init uint32) {
+		if want, _ := byHand(p, init); Hash(p, init) != want {
+			t.Fatalf("Hash(% x, %08x) = %08x, want %08x", p, init, Hash(p, init), want)
+		}
+	})
 }

@@ -102,8 +102,8 @@ func (c *CM) hello(answer bool) cm.Handshake {
 }
 
 // newReader returns the reader of a new connection.
-func (c *CM) newReader(conn net.Conn) *cm.Reader {
-	return cm.NewReader(conn, cm.ReaderConfig{
+func (c *CM) newReader(conn *net.TCPConn) *cm.Reader {
+	return cm.NewReader(newQuickAcker(conn), cm.ReaderConfig{
 		MaxRecord: c.config.MaxRecord,
 		MaxFormat: c.config.MaxFormatBytes,
 		Alloc:     c.buffers.get,

@@ -41,7 +41,7 @@ type Config struct {
 	MaxFormatBytes int // bytes of their bodies, together; 0 means 4 MiB
 	MaxLinks       int // connections at one time, handshakes included; 0 means 16384
 	MaxQueued      int // queued outgoing records above which a link is not read; 0 means 65536
-	BufferBytes    int // freed record memory that is kept for reuse; 0 means 64 MiB
+	BufferBytes    int // freed record memory that is kept for reuse; 0 means 256 MiB
 }
 
 // resolve returns a checked copy of c with defaults in place.
@@ -74,7 +74,7 @@ func (c Config) resolve() (Config, error) {
 	c.MaxFormatBytes = orDefault(c.MaxFormatBytes, 4<<20)
 	c.MaxLinks = orDefault(c.MaxLinks, 16384)
 	c.MaxQueued = orDefault(c.MaxQueued, 65536)
-	c.BufferBytes = orDefault(c.BufferBytes, 64<<20)
+	c.BufferBytes = orDefault(c.BufferBytes, 256<<20)
 	return c, nil
 }
 

@@ -151,7 +151,7 @@ type Reader struct {
 	open      int64 // step the application holds, -1 for none
 	lastSeen  int64
 	firstSeen int64 // -1 before the first step
-	closing   bool // WriterClose came
+	closing   bool  // WriterClose came
 	failure   error
 	skipped   int64 // steps dropped by the writer, or passed over
 }

@@ -156,6 +156,35 @@ func (s *evpathStep) Read(ctx context.Context, pieces []step.Piece) error {
 	return s.plane.request(ctx, s.number, pieces)
 }
 
+// View hands out a part of a block that was pushed. The memory is this process's
+// own copy of the record it came in.
+func (s *evpathStep) View(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), error) {
+	if !s.preloaded {
+		return nil, nil, fmt.Errorf("step %d: the writer sends only what is asked for: %w", s.number, step.ErrNoView)
+	}
+	if rank < 0 || rank >= len(s.plane.ranks()) {
+		return nil, nil, fmt.Errorf("step %d: rank %d: %w", s.number, rank, errRank)
+	}
+	p, err := s.plane.await(ctx, block{s.number, rank})
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := p.part(s.number, rank, offset, n)
+	if err != nil {
+		s.plane.unuse(p)
+		return nil, nil, err
+	}
+	return b, func() { s.plane.unuse(p) }, nil
+}
+
+// part returns n bytes of the block at offset.
+func (p *preloaded) part(number int64, rank int, offset, n uint64) ([]byte, error) {
+	if size := uint64(len(p.data)); offset > size || n > size-offset {
+		return nil, fmt.Errorf("step %d: %d bytes at %d of writer rank %d's block of %d: %w", number, n, offset, rank, size, errPush)
+	}
+	return p.data[offset : offset+n : offset+n], nil
+}
+
 func (e *Evpath) request(ctx context.Context, number int64, pieces []step.Piece) error {
 	b := &batch{done: make(chan struct{}), left: 1} // the 1 is ours, until all are sent
 	sent, err := e.sendAll(ctx, b, number, pieces)
@@ -325,12 +354,8 @@ func (e *Evpath) readPreloaded(ctx context.Context, number int64, pieces []step.
 		if err != nil {
 			return err
 		}
-		n := uint64(len(p.Dst))
-		if size := uint64(len(b.data)); p.Offset > size || n > size-p.Offset {
-			err = fmt.Errorf("step %d: bytes %d to %d of writer rank %d's block of %d: %w", number, p.Offset, p.Offset+n, p.Rank, size, errPush)
-		} else {
-			copy(p.Dst, b.data[p.Offset:])
-		}
+		data, err := b.part(number, p.Rank, p.Offset, uint64(len(p.Dst)))
+		copy(p.Dst, data)
 		e.unuse(b)
 		if err != nil {
 			return err
