@@ -62,7 +62,7 @@ func truncate(t *testing.T, name, cut string) {
 	m := fixture(t, name)
 	whole, last := m.get(cut), -1
 	total := mustOpen(t, m, Config{}).NumSteps()
-	stride := max(1, len(whole)/150)
+	stride := max(1, len(whole)/60)
 	for n := 0; n < len(whole); n += stride {
 		m := fixture(t, name)
 		m.set(cut, whole[:n])

@@ -104,6 +104,7 @@ func (r *Reader) load(n int) (places []place, meta, attrs [][]byte, err error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	// The record has been parsed again, so there are as many writers.
 	places = make([]place, ref.wmap.writers)
 	for w := range places {
 		places[w] = place{subfile: wmap.Subfile[w], pieces: rec.Pieces[w]}
@@ -230,7 +231,7 @@ func (r *Reader) loadAttributes(n int) ([][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", metaName, err)
 	}
-	out, start := make([][]byte, writers), at
+	out, start := make([][]byte, writers), at // start: of b in the step
 	for w := range out {
 		from := at - start
 		if at, lens, err = skip(at, lens, ref); err != nil {

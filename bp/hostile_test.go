@@ -250,7 +250,7 @@ func typed(err error) bool {
 // one that is there costs in proportion to it.
 func TestHugeWriterCounts(t *testing.T) {
 	head := fixture(t, "main-nostats").get(indexName)[:bp5.IndexHeaderSize]
-	const writers = 1 << 20
+	const writers = 1 << 17
 	body := uint64(8 * (3 + writers))
 	claim := binary.LittleEndian.AppendUint64(append(slices.Clone(head), 'w'), body)
 	for _, w := range []uint64{writers, 1, 1} {

@@ -42,6 +42,8 @@ func openIndex(f file) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A short file is given to the parser as it is: it tells a young dataset from a
+	// foreign file.
 	head := make([]byte, min(size, bp5.IndexHeaderSize))
 	if err := readFull(f, head, 0); err != nil {
 		return nil, err
@@ -150,6 +152,7 @@ func (x *index) mapRecord(ref *mapRef) (bp5.WriterMap, error) {
 // record reads and parses one record again. Its size was taken from the file
 // before, so it is there.
 func (x *index) record(pos int64, size, writers int) (bp5.IndexRecord, error) {
+	// Of the size that was there when the record was parsed, so no claim.
 	b := make([]byte, size)
 	if err := readFull(x.tail.f, b, pos); err != nil {
 		return nil, err

@@ -94,6 +94,7 @@ func (s *source) readFile(ctx context.Context, extents []extent) error {
 	defer s.files.release(h)
 	var bounce []byte
 	for len(extents) > 0 {
+		// Between calls: one call to the file system cannot be ended.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -101,8 +102,8 @@ func (s *source) readFile(ctx context.Context, extents []extent) error {
 		if n == 1 {
 			err = readFull(h.f, extents[0].dst, extents[0].pos)
 		} else {
-			if bounce == nil { // large reads need none
-				bounce = make([]byte, mergeSpan)
+			if int64(len(bounce)) < span { // of the size that is needed: most reads are small
+				bounce = make([]byte, min(2*span, mergeSpan))
 			}
 			err = readGroup(h.f, extents[:n], bounce[:span])
 		}

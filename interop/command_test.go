@@ -162,7 +162,6 @@ func TestSoakInterruptedDump(t *testing.T) {
 			w.Expect("OPENING")
 			dump := testutil.Start(t, dir, nil, weft, "dump", "--json", "--timeout", "60s", "zoo")
 			<-time.After(after)
-			zz := time.Now()
 			if err := dump.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
@@ -172,11 +171,8 @@ func TestSoakInterruptedDump(t *testing.T) {
 			if code := exitCode(within(t, "leaving after Ctrl-C", 20*time.Second, waited)); code != 1 && code != 130 && code != -1 {
 				t.Errorf("weft dump ended with status %d\n%s", code, dump.Stderr())
 			}
-			t.Log(time.Since(zz)); zz = time.Now()
 			survive(t, filepath.Join(dir, "zoo"), 80)
-			t.Log(time.Since(zz)); zz = time.Now()
 			w.OK()
-			t.Log(time.Since(zz)); zz = time.Now()
 		})
 	}
 }

@@ -21,6 +21,8 @@ type ZooWriter struct {
 	AsADIOS2 bool
 	// Skip, if set, says which variables are left out.
 	Skip func(zoo.Var) bool
+	// NoAttributes leaves out all attributes.
+	NoAttributes bool
 
 	defs map[string]*sst.Definition
 }
@@ -37,10 +39,8 @@ func (z *ZooWriter) Write(ctx context.Context, n int) error {
 
 // Step puts one step.
 func (z *ZooWriter) Step(ctx context.Context, number int) error {
-	for _, a := range zoo.Attributes(number) {
-		if err := z.W.SetAttribute(attributeDef(a)); err != nil {
-			return err
-		}
+	if err := z.setAttributes(number); err != nil {
+		return err
 	}
 	st, err := z.W.BeginStep(ctx)
 	if err != nil {
@@ -55,6 +55,18 @@ func (z *ZooWriter) Step(ctx context.Context, number int) error {
 		}
 	}
 	return st.End(ctx)
+}
+
+func (z *ZooWriter) setAttributes(number int) error {
+	if z.NoAttributes {
+		return nil
+	}
+	for _, a := range zoo.Attributes(number) {
+		if err := z.W.SetAttribute(attributeDef(a)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (z *ZooWriter) put(st *sst.WriterStep, v zoo.Var, number int) error {

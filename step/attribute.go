@@ -93,6 +93,7 @@ func (a *Attribute) slice() any {
 
 // sliceOf copies the elements.
 func sliceOf[T Element](a *Attribute) []T {
+	// A copy: the attribute's bytes lie anywhere in a record, and are everybody's.
 	list := make([]T, a.Len())
 	if s, ok := any(list).([]string); ok {
 		copy(s, a.wire.Strings)

@@ -148,7 +148,7 @@ func (b *batch) lone(g *group) bool { return g.count == 1 && b.reads[g.first].di
 // pieces returns what to ask the source for, and gives each group that needs
 // it a place in the buffer.
 func (b *batch) pieces() []Piece {
-	total := 0
+	total := 0 // bytes of the buffer in this round
 	for i := range b.groups {
 		if g := &b.groups[i]; !b.lone(g) {
 			g.at = total

@@ -113,6 +113,7 @@ func (b Box) Equal(o Box) bool {
 // it does not fit an int.
 func Elements(dims []uint64) (int, error) {
 	n := uint64(1)
+	// Zeros first: an array without elements may be as large as it likes otherwise.
 	for _, d := range dims {
 		if d == 0 {
 			return 0, nil

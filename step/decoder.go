@@ -16,7 +16,7 @@ type DecoderConfig struct {
 	ColumnMajor bool
 	// MaxAlloc bounds each slice, in bytes, that is made on behalf of what the
 	// records claim: results without a destination, and decompressed blocks. 0
-	// means DefaultMaxAlloc.
+	// means DefaultMaxAlloc, and more than 1 TiB means that.
 	MaxAlloc uint64
 }
 

@@ -193,6 +193,7 @@ func (d *Definition) describeStruct() error {
 	if err := st.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", err, ErrDefinition)
 	}
+	// Members stay where the caller's compiler put them.
 	def := bp5.StructDef{Name: st.Name, Size: st.Size, Fields: make([]bp5.StructMember, len(st.Fields))}
 	for i, f := range st.Fields {
 		def.Fields[i] = bp5.StructMember{Name: f.Name, Type: bp5.Type(f.Type), Offset: f.Offset, Count: f.Count}

@@ -46,7 +46,7 @@ func (e *Encoder) output() (Output, error) {
 	if err != nil {
 		return out, err
 	}
-	first := len(e.formats)
+	first := len(e.formats) // those from here on are new
 	for _, f := range e.pending {
 		e.send(f)
 	}

@@ -813,16 +813,8 @@ func BenchmarkPut8MiB(b *testing.B) {
 		b.Run(fmt.Sprintf("stats=%v", stats), func(b *testing.B) {
 			e := NewEncoder(EncoderConfig{Stats: stats})
 			d := define(b, e, "d", Float64, GlobalArray(1<<20))
-			var store HeapStore
-			data := make([]float64, 1<<20)
 			b.SetBytes(8 << 20)
-			b.ReportAllocs()
-			for b.Loop() {
-				store.Reset()
-				must(b, e.Begin(&store))
-				must(b, PutSlice(e, d, All, data))
-				end(b, e)
-			}
+			putSteps(b, e, make([]float64, 1<<20), d)
 		})
 	}
 }
@@ -843,16 +835,7 @@ func BenchmarkSpan8MiB(b *testing.B) {
 
 func BenchmarkValueStep(b *testing.B) {
 	e := NewEncoder(EncoderConfig{})
-	d := define(b, e, "d", Float64, GlobalValue())
-	var store HeapStore
-	data := []float64{1}
-	b.ReportAllocs()
-	for b.Loop() {
-		store.Reset()
-		must(b, e.Begin(&store))
-		must(b, PutSlice(e, d, All, data))
-		end(b, e)
-	}
+	putSteps(b, e, []float64{1}, define(b, e, "d", Float64, GlobalValue()))
 }
 
 func BenchmarkEnd10000Variables(b *testing.B) {
@@ -861,8 +844,12 @@ func BenchmarkEnd10000Variables(b *testing.B) {
 	for i := range 10000 {
 		defs = append(defs, define(b, e, fmt.Sprint("variable", i), Float64, GlobalArray(4)))
 	}
+	putSteps(b, e, make([]float64, 4), defs...)
+}
+
+// putSteps measures steps in which data is put into each of defs.
+func putSteps(b *testing.B, e *Encoder, data []float64, defs ...*Definition) {
 	var store HeapStore
-	data := make([]float64, 4)
 	b.ReportAllocs()
 	for b.Loop() {
 		store.Reset()

@@ -41,6 +41,37 @@ func Example() {
 	// step 7: variable "T" is double, not float: wrong element type
 }
 
+// Writing a step: computing into the step's own memory saves a copy.
+func ExampleEncoder() {
+	enc := step.NewEncoder(step.EncoderConfig{Stats: true})
+	pool := step.NewHeapPool(1 << 30) // what all steps in flight may hold
+	t, err := enc.Define("T", step.Float64, step.GlobalArray(4))
+	succeed(err)
+	succeed(enc.SetAttribute(step.NewAttribute("T/unit", "K")))
+
+	store := pool.NewStore() // one for each step that readers may still need
+	succeed(enc.Begin(store))
+	mem, err := step.SpanSlice[float64](enc, t, step.All)
+	succeed(err)
+	for i := range mem {
+		mem[i] = 273.15 + float64(i)
+	}
+	out, err := enc.End()
+	succeed(err)
+	fmt.Println(len(out.Formats), "formats,", out.DataSize, "bytes of data")
+
+	// The next step of the same variables needs no new format.
+	store.Reset()
+	succeed(enc.Begin(store))
+	succeed(step.PutSlice(enc, t, step.All, make([]float64, 4)))
+	out, err = enc.End()
+	succeed(err)
+	fmt.Println(len(out.Formats), "formats,", out.DataSize, "bytes of data")
+	// Output:
+	// 2 formats, 32 bytes of data
+	// 0 formats, 32 bytes of data
+}
+
 // exampleStep makes a step with a 2x3 array of 0 to 5 in it.
 func exampleStep() *step.Step {
 	enc := step.NewEncoder(step.EncoderConfig{})

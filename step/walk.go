@@ -23,8 +23,8 @@ func newWalk(buf *[MaxDims]level, count, srcShape, dstShape []uint64, elem uint6
 	for d := len(count) - 1; d >= 0; d-- {
 		c := count[d]
 		switch {
-		case c == 1:
-		case n == 0 && src == w.run && dst == w.run:
+		case c == 1: // no loop
+		case n == 0 && src == w.run && dst == w.run: // contiguous in both: a longer run
 			w.run *= c
 		case n > 0 && buf[n-1].src*buf[n-1].count == src && buf[n-1].dst*buf[n-1].count == dst:
 			buf[n-1].count *= c

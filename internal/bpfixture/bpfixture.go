@@ -40,7 +40,7 @@ func Names() []string {
 			names = append(names, n)
 		}
 	}
-	slices.Sort(names)
+	slices.Sort(names) // Glob promises no order
 	return names
 }
 
@@ -77,7 +77,7 @@ func Expected(t testing.TB, name string) string {
 // Each holds md.STEP.RANK, attr.STEP.RANK, data.STEP.RANK and mmd.RANK.
 func Blocks(t testing.TB) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := t.TempDir() // goes away with the test
 	unpack(t, blocksName, dir)
 	return dir
 }
@@ -106,7 +106,7 @@ func unpack(t testing.TB, name, dir string) {
 		if !filepath.IsLocal(h.Name) {
 			t.Fatalf("bpfixture: %s: path %q leaves the folder", name, h.Name)
 		}
-		p := filepath.Join(dir, filepath.FromSlash(h.Name))
+		p := filepath.Join(dir, filepath.FromSlash(h.Name)) // tar has slashes everywhere
 		var err error
 		switch h.Typeflag {
 		case tar.TypeDir:
@@ -123,6 +123,7 @@ func unpack(t testing.TB, name, dir string) {
 // walk calls visit for each entry of an archive, with its whole content: the datasets are small.
 func walk(t testing.TB, name string, visit func(h *tar.Header, body []byte)) {
 	t.Helper()
+	// Read each time: tests change what they get, and must not see each other's changes.
 	raw, err := files.ReadFile("testdata/" + name + ".tar")
 	if err != nil {
 		t.Fatalf("bpfixture: no dataset %q: %v", name, err)

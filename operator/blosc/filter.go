@@ -102,6 +102,7 @@ func bitUnshuffle(dst, src []byte, typeSize int) {
 
 // transpose mirrors the 8 × 8 bits of x: bit e of byte k becomes bit k of byte e. It swaps blocks of 1, 2 and 4 bits.
 func transpose(x uint64) uint64 {
+	// By ever larger squares along the diagonal.
 	x = swap(x, 7, 0x00aa00aa00aa00aa)
 	x = swap(x, 14, 0x0000cccc0000cccc)
 	return swap(x, 28, 0x00000000f0f0f0f0)

@@ -78,6 +78,7 @@ func decodeBatches(dst, block []byte, n int) error {
 		}
 		out, in = out+int(outLen), in+int(inLen)
 	}
+	// No byte of dst may stay as it was.
 	if out != len(dst) {
 		return corrupt("batches make %d of %d bytes", out, len(dst))
 	}

@@ -40,6 +40,7 @@ func (decoder) Decode(dst, block []byte, info operator.Block) error {
 	case len(block) < headerSize:
 		return corrupt("block of %d bytes has no header", len(block))
 	}
+	// The only operator that counts the stored bytes, header included.
 	if n := binary.LittleEndian.Uint64(block[4:]); n != uint64(len(block)) {
 		return corrupt("block says it has %d bytes, metadata %d", n, len(block))
 	}

@@ -1,7 +1,6 @@
 package bp5
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -87,13 +86,11 @@ func (v *VarDesc) parseExpression(s string) (rest string, err error) {
 // up as ADIOS2 spells it.
 func (v *VarDesc) parseStructID(s string) error {
 	id, name, ok := strings.Cut(s, "_")
-	if !ok || len(id) != 2*len(v.StructID) || strings.ToLower(id) != id {
+	parsed, err := ffs.ParseID(id)
+	if !ok || err != nil || strings.ToLower(id) != id {
 		return fmt.Errorf("struct id %q", clip(id))
 	}
-	if _, err := hex.Decode(v.StructID[:], []byte(id)); err != nil {
-		return fmt.Errorf("struct id %q", clip(id))
-	}
-	v.Name = name
+	v.StructID, v.Name = parsed, name
 	return nil
 }
 

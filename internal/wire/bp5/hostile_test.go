@@ -98,18 +98,7 @@ func TestHostileCounts(t *testing.T) {
 	if err := enc.SetArray(0, a); err != nil {
 		t.Fatal(err)
 	}
-	good, err := enc.Append(nil, 128)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := enc.Format()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := ParseSchema(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good, s := encoded(t, enc, 128)
 	extremes := []uint64{0, 1, 3, 4, 8, 1 << 10, 1<<10 + 1, 1 << 31, 1 << 32, 1 << 60, 1 << 61, 1 << 62, math.MaxInt64, 1 << 63, math.MaxUint64}
 	const base = 24 + leadingLen // Dims, BlockCount, DBCount and six slots
 	refused := 0
@@ -143,7 +132,7 @@ func TestHostileCounts(t *testing.T) {
 
 // Attributes in any number cost memory in proportion to their bytes.
 func TestAttributeFlood(t *testing.T) {
-	const n = 100_000
+	const n = 20_000
 	var attrs []Attr
 	for i := range n {
 		attrs = append(attrs, Attr{Name: fmt.Sprint("a", i), Type: Int8, Data: []byte{1}})
@@ -211,7 +200,7 @@ func TestSharedTargetsAreRefused(t *testing.T) {
 
 // A format of very many variables is parsed in time and memory in proportion.
 func TestSchemaFlood(t *testing.T) {
-	const n = 50_000
+	const n = 20_000
 	enc := NewMetadataEncoder()
 	for i := range n {
 		if _, err := enc.Add(VarDesc{Name: fmt.Sprint("v", i), Kind: GlobalArray, Type: Double, ElemSize: 8, MinMax: 8}); err != nil {

@@ -33,6 +33,25 @@ func newEncoder(t testing.TB, vars ...VarDesc) *MetadataEncoder {
 	return m
 }
 
+// encoded returns the record of the open step, and what a reader makes of its
+// format.
+func encoded(t testing.TB, enc *MetadataEncoder, dataSize uint64) ([]byte, *Schema) {
+	t.Helper()
+	rec, err := enc.Append(nil, dataSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := enc.Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ParseSchema(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec, s
+}
+
 var (
 	valueS = VarDesc{Name: "s", Kind: GlobalValue, Type: String}
 	valueI = VarDesc{Name: "i", Kind: GlobalValue, Type: Int16, ElemSize: 2}
@@ -181,18 +200,7 @@ func TestMetadataRecordTruncated(t *testing.T) {
 	if err := errors.Join(m.SetText(1, "text"), m.SetArray(2, blocksX())); err != nil {
 		t.Fatal(err)
 	}
-	rec, err := m.Append(nil, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := m.Format()
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema, err := ParseSchema(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec, schema := encoded(t, m, 32)
 	for n := range rec {
 		if _, err := schema.Metadata(rec[:n:n]); err == nil {
 			t.Errorf("%d of %d bytes are accepted", n, len(rec))

@@ -329,18 +329,7 @@ func TestArrayRefuses(t *testing.T) {
 	if err := enc.SetArray(0, a); err != nil {
 		t.Fatal(err)
 	}
-	rec, err := enc.Append(nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := enc.Format()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := ParseSchema(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec, s := encoded(t, enc, 0)
 	const base = 24 + 24 // record header, leading fields; then the struct's nine words
 	refused := 0
 	for field := range 9 {

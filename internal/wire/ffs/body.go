@@ -44,7 +44,7 @@ func appendBody(dst []byte, structs []Struct) ([]byte, error) {
 			return nil, err
 		}
 	}
-	n := len(dst) - start
+	n := len(dst) - start // the length comes last, and stands first
 	if n > math.MaxUint32 {
 		return nil, fmt.Errorf("%w: a body of %d bytes", ErrFormat, n)
 	}

@@ -106,6 +106,7 @@ func (b *Builder) SetInt(i int, v int64) {
 		b.bad(i, "%d does not fit into %d bytes", v, f.size)
 		return
 	}
+	// The range was checked: cutting to the size loses nothing.
 	p := b.fixed[f.offset:]
 	switch f.size {
 	case 1:
@@ -196,7 +197,7 @@ func (b *Builder) SetParts(i int, parts [][]byte) {
 		b.SetRaw(i, parts[0])
 		return
 	}
-	m := &many{parts: parts}
+	m := &many{parts: parts} // apart from value: few fields need it
 	for _, p := range parts {
 		m.size += len(p)
 	}

@@ -8,6 +8,7 @@ func (r Record) Builder() (*Builder, error) {
 	if r.f == nil {
 		return nil, ErrNil
 	}
+	// Breadth or depth does not matter: the encoder has an order of its own.
 	root := r.f.NewRecord()
 	c := copier{work: []job{{root, r.Top()}}}
 	for len(c.work) > 0 {

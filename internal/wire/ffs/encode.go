@@ -102,6 +102,7 @@ func (e *encoder) record(b *Builder) error {
 	at := len(e.buf)
 	e.write(b.fixed)
 	e.top = e.pos
+	// The top struct is a row of one, in place.
 	e.stack = append(e.stack, frame{kids: []*Builder{b}, at: at})
 	if err := e.run(); err != nil {
 		return err
@@ -240,7 +241,7 @@ func (e *encoder) array(b *Builder, f *field, v *value, at int) error {
 	if want != have {
 		return fmt.Errorf("%w: %d elements, but the counts say %d", ErrValue, have, want)
 	}
-	row := e.point(at)
+	row := e.point(at) // where the elements begin
 	if f.flat() && v.kids == nil {
 		e.value(v)
 		return nil

@@ -64,7 +64,7 @@ func Ordered(top Struct, subs ...Struct) (*Format, error) {
 		}
 		o.byName[subs[i].Name] = &subs[i]
 	}
-	o.visit(&top)
+	o.visit(&top)         // children first
 	slices.Reverse(o.out) // the top struct came last
 	return New(o.out...)
 }

@@ -109,6 +109,7 @@ func (l *layout) resolveFields(byName map[string]*layout) error {
 	}
 	l.fields = make([]field, len(s.Fields))
 	l.types = make([]Type, len(s.Fields))
+	// Of equal names the first counts, as everywhere in FFS.
 	l.index = make(map[string]int, len(s.Fields))
 	for i := range s.Fields {
 		if _, ok := l.index[s.Fields[i].Name]; !ok {
@@ -230,6 +231,7 @@ func (l *layout) checkPlaces() error {
 		if f.offset < 0 || f.offset > l.size-span {
 			return l.fieldErr(i, fmt.Errorf("%w: bytes %d..%d lie outside the record of %d", ErrFormat, f.offset, f.offset+span, l.size))
 		}
+		// Gaps are allowed, ADIOS2 leaves many.
 		if f.offset < end {
 			return l.fieldErr(i, fmt.Errorf("%w: offset %d, but the field before it ends at %d", ErrFormat, f.offset, end))
 		}

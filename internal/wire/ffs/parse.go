@@ -30,7 +30,7 @@ func Parse(b []byte) (f *Format, n int, err error) {
 		structs = append(structs, s)
 		at += size
 	}
-	if at != n {
+	if at != n { // bytes that belong to nothing: not what an encoder makes
 		return nil, 0, fmt.Errorf("%w: the structs take %d bytes of a body of %d", ErrFormat, at, n)
 	}
 	layouts, err := resolve(structs)

@@ -126,6 +126,7 @@ func check(top *layout, body []byte) error {
 // row checks a row of structs. It calls itself for structs in place, which are
 // nested as deep as there are structs in the format at most.
 func (c *checker) row(r run) error {
+	// Atoms in place are in range by the format alone; only slots lead elsewhere.
 	for k := range r.num {
 		v := View{c.body, r.l, r.at + k*r.step}
 		for _, i := range r.l.slots {

@@ -135,6 +135,7 @@ func (v View) Raw(i int) ([]byte, error) {
 		return nil, nil
 	}
 	end := at + n*f.size
+	// In place, the last struct of a row may end before its declared size.
 	if !f.dynamic {
 		end = at + f.span()
 	}
@@ -185,6 +186,7 @@ func (v View) Texts(i int) ([]string, error) {
 	if err != nil || n == 0 {
 		return nil, v.wrap(i, err)
 	}
+	// The check of the record bounds what all strings take together.
 	list := make([]string, n)
 	for k := range list {
 		b, err := cstring(v.body, at+k*slotSize)
@@ -261,7 +263,7 @@ func (v View) structs(i int) (f *field, at, n int, err error) {
 
 // element returns one struct of a row at the given offset.
 func (v View) element(f *field, at, k int) (View, error) {
-	at += k * f.size
+	at += k * f.size // no overflow: elements has put all of the row into the body
 	if f.elem == structure {
 		return View{v.body, f.sub, at}, nil
 	}
