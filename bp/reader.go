@@ -117,7 +117,7 @@ func (r *Reader) Close() error {
 func (r *Reader) Info() Info {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.idx.header // never changes: who writes anew makes another file
+	h := r.idx.header // as it was at Open, but for the mark in r.active
 	return Info{
 		Path:    r.path,
 		Release: fmt.Sprintf("%d.%d.%d", h.Major, h.Minor, h.Patch),

@@ -23,11 +23,17 @@ import (
 // buildWeft builds the command into a folder of the test.
 func buildWeft(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "weft")
-	cmd := exec.Command("go", "build", "-o", path, "./cmd/weft")
+	return buildProgram(t, "./cmd/weft")
+}
+
+// buildProgram builds a program of the module into a folder of the test.
+func buildProgram(t *testing.T, folder string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), filepath.Base(folder))
+	cmd := exec.Command("go", "build", "-o", path, folder)
 	cmd.Dir = testutil.ModuleRoot(t)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build ./cmd/weft: %v\n%s", err, out)
+		t.Fatalf("go build %s: %v\n%s", folder, err, out)
 	}
 	return path
 }

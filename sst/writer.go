@@ -73,6 +73,7 @@ type attached struct {
 	options sstmsg.Options
 	ids     []int64 // identities that we issued for it
 	msg     *sstmsg.ReaderRegister
+	far     map[int][]farPush // blocks that wait for a connection, by reader rank
 }
 
 // Create opens a stream for writing under a name, with or without the suffix

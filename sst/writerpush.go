@@ -24,7 +24,7 @@ func (w *Writer) push(key readerKey, number int64) {
 				w.session.post(r.link, m, r.options, d.release)
 				continue
 			}
-			w.pushFar(key, peer.Contact, m, r.options, d)
+			w.pushFar(key, r, rank, m, d)
 		}
 	}
 }
@@ -39,22 +39,42 @@ func (d *stepData) preloads(number, readerID int64) []*sstmsg.Preload {
 	return list
 }
 
-// pushFar pushes to a reader rank that has a connection of its own. A rank that
-// cannot be reached would wait for ever, so its cohort is dropped.
-func (w *Writer) pushFar(key readerKey, contact string, m *sstmsg.Preload, o sstmsg.Options, d *stepData) {
-	w.session.background(func(ctx context.Context) {
-		l, err := w.dialReader(ctx, contact)
-		if err == nil {
-			err = w.session.send(l, m, o, d.release)
-		} else {
-			d.release()
-		}
+// farPush is a block on its way to a reader rank that has a connection of its own.
+type farPush struct {
+	msg  *sstmsg.Preload
+	data *stepData
+}
+
+// pushFar queues a block for a far rank: one goroutine a rank sends them, so that
+// steps go out in order. The caller holds w.mu.
+func (w *Writer) pushFar(key readerKey, r *attached, rank int, m *sstmsg.Preload, d *stepData) {
+	if r.far == nil {
+		r.far = map[int][]farPush{}
+	}
+	queue, busy := r.far[rank]
+	r.far[rank] = append(queue, farPush{m, d})
+	if !busy {
+		w.session.background(func(ctx context.Context) { w.sendFar(ctx, key, r, rank) })
+	}
+}
+
+// sendFar sends what is queued for a far rank, and ends when there is no more. A
+// rank that cannot be reached would wait for ever, so its cohort is dropped.
+func (w *Writer) sendFar(ctx context.Context, key readerKey, r *attached, rank int) {
+	l, err := w.dialReader(ctx, r.msg.Evpath[rank].Contact)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range r.far[rank] {
 		if err != nil {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.handle(cp.ReaderLost{Reader: key, Err: fmt.Errorf("preload to a reader rank: %w", err)})
+			p.data.release()
+			continue
 		}
-	})
+		err = w.session.send(l, p.msg, r.options, p.data.release)
+	}
+	delete(r.far, rank)
+	if err != nil {
+		w.handle(cp.ReaderLost{Reader: key, Err: fmt.Errorf("preload to reader rank %d: %w", rank, err)})
+	}
 }
 
 func (w *Writer) dialReader(ctx context.Context, contact string) (carrier.Link, error) {

@@ -109,7 +109,7 @@ func (l *layout) resolveFields(byName map[string]*layout) error {
 	}
 	l.fields = make([]field, len(s.Fields))
 	l.types = make([]Type, len(s.Fields))
-	// Of equal names the first counts, as everywhere in FFS.
+	// Of equal names the first counts, as it does for structs.
 	l.index = make(map[string]int, len(s.Fields))
 	for i := range s.Fields {
 		if _, ok := l.index[s.Fields[i].Name]; !ok {
