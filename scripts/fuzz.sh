@@ -18,7 +18,7 @@ targets() {
 # one FOLDER NAME fuzzes one target and shows its output only if it fails.
 one() {
 	local log=$3
-	go test -vet=off -run '^$' -fuzz "^$2\$" -fuzztime "$duration" "$1" >"$log" 2>&1
+	go test -vet=off -run '^$' -fuzz "^$2\$" -fuzztime "$duration" -fuzzminimizetime 10x "$1" >"$log" 2>&1
 }
 
 log=$(mktemp)
