@@ -36,6 +36,18 @@ func contactPath(name string) string {
 	return strings.TrimSuffix(name, contactSuffix) + contactSuffix
 }
 
+// errNoName says that a stream has no name.
+var errNoName = errors.New("a stream needs a name")
+
+// streamPath returns the absolute path of the contact file of a stream.
+func streamPath(name string) (string, error) {
+	path := contactPath(name)
+	if name == "" || filepath.Base(path) == contactSuffix {
+		return "", fmt.Errorf("%q: %w", name, errNoName)
+	}
+	return filepath.Abs(path)
+}
+
 func (c contactFile) bytes() []byte {
 	return fmt.Appendf(nil, "%s%#x:%s", contactMagic, uint64(c.stream), c.contact)
 }
@@ -63,26 +75,39 @@ func parseContactFile(b []byte) (contactFile, error) {
 
 // readContact reads the contact file at path.
 func readContact(path string) (contactFile, error) {
-	f, err := os.Open(path)
+	b, err := readSmall(path)
 	if err != nil {
 		return contactFile{}, err
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return contactFile{}, fmt.Errorf("%s: %w: it is a directory; a BP5 file is read with package bp", path, ErrContact)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, contactLimit+1))
-	if err != nil {
-		return contactFile{}, err
-	}
-	if len(b) > contactLimit {
-		return contactFile{}, fmt.Errorf("%s: %w: longer than %d bytes", path, ErrContact, contactLimit)
 	}
 	c, err := parseContactFile(b)
 	if err != nil {
 		return contactFile{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
+}
+
+// readSmall reads a regular file of at most contactLimit bytes. Of anything else
+// it reads nothing: a pipe, say, would block.
+func readSmall(path string) ([]byte, error) {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case st.IsDir():
+		return nil, fmt.Errorf("%s: %w: it is a directory; a BP5 file is read with package bp", path, ErrContact)
+	case !st.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: %w: not a regular file", path, ErrContact)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, contactLimit+1))
+	if err == nil && len(b) > contactLimit {
+		err = fmt.Errorf("%s: %w: longer than %d bytes", path, ErrContact, contactLimit)
+	}
+	return b, err
 }
 
 // writeContact makes the contact file appear whole, in place of an older one.
@@ -107,7 +132,7 @@ func writeContact(path string, c contactFile, mode fs.FileMode) (err error) {
 
 // removeContact removes the contact file unless it is another writer's by now.
 func removeContact(path string, c contactFile) error {
-	b, err := os.ReadFile(path)
+	b, err := readSmall(path)
 	if err != nil || !bytes.Equal(b, c.bytes()) {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 // that wraps one of them, or an error of the operating system.
 var (
 	// ErrClosed says that the stream or session was closed by this program.
-	ErrClosed = errors.New("closed")
-	// ErrOrder says that a call came out of order, such as EndStep without BeginStep.
+	ErrClosed = cp.ErrClosed
+	// ErrOrder says that a call came out of order, such as BeginStep while a step is open.
 	ErrOrder = cp.ErrOutOfOrder
 	// ErrTimeout says that OpenTimeoutSecs passed.
 	ErrTimeout = errors.New("timed out")

@@ -64,7 +64,7 @@ func Open(ctx context.Context, name string, cfg ReaderConfig) (*Reader, error) {
 
 // open tries once.
 func (r *Reader) open(ctx context.Context) error {
-	path, err := filepath.Abs(contactPath(r.name))
+	path, err := streamPath(r.name)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,9 @@ func (f *finder) find(ctx context.Context) error {
 		if err == nil || f.final(err) {
 			return err
 		}
-		f.setReason(err)
+		if ctx.Err() == nil { // else it says no more than that the time is up
+			f.setReason(err)
+		}
 		select {
 		case <-ctx.Done():
 			return f.giveUp(ctx, start)
@@ -127,12 +129,21 @@ func (f *finder) look(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	f.link, err = f.session.dial(ctx, f.file.contact)
+	addr, err := f.file.contact.Addr()
 	if err != nil {
-		addr, _ := f.file.contact.Addr()
-		return fmt.Errorf("%s: %w: nobody at %v: %w", f.path, ErrStale, addr, err)
+		return fmt.Errorf("%s: %w", f.path, err)
 	}
-	return nil
+	if f.reason() == nil {
+		f.setReason(fmt.Errorf("%s: no answer from %v; is the writer stopped?", f.path, addr))
+	}
+	f.link, err = f.session.dial(ctx, f.file.contact)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("%s: no answer from %v; is the writer stopped? %w", f.path, addr, err)
+	}
+	return fmt.Errorf("%s: %w: nobody of that name at %v; start it again, or remove the file: %w", f.path, ErrStale, addr, err)
 }
 
 // final reports whether waiting longer cannot help.
@@ -159,9 +170,9 @@ func (f *finder) giveUp(ctx context.Context, start time.Time) error {
 	case errors.Is(last, fs.ErrNotExist):
 		hint := ""
 		if _, err := os.Stat(filepath.Dir(f.path)); err != nil {
-			hint = "; its folder does not exist"
+			hint = " (its folder does not exist)"
 		} else if near := similarStreams(f.path); near != nil {
-			hint = "; streams there: " + strings.Join(near, ", ")
+			hint = " (the folder has: " + strings.Join(near, ", ") + ")"
 		}
 		return fmt.Errorf("%s: %w%s: %w", f.path, ErrNoStream, hint, cause)
 	case last != nil:
@@ -184,23 +195,14 @@ func (r *Reader) shakeHands(ctx context.Context, f *finder) error {
 		return err
 	}
 	r.event(cp.Start{})
-	if !linkUp(f.link) {
-		r.lost(nil) // before we were there to be told
-	}
-	err := r.await(ctx, f.path)
+	err := r.await(ctx, f)
 	if err != nil {
 		r.giveBack(err)
 	}
-	return err
-}
-
-func linkUp(l carrier.Link) bool {
-	select {
-	case <-l.Done():
-		return false
-	default:
-		return true
+	if ctx.Err() != nil && r.own && r.settled() {
+		f.link.Abort(err) // the time is up: do not wait for an orderly end
 	}
+	return err
 }
 
 // settled reports whether no handshake goes on in the background.
@@ -211,7 +213,10 @@ func (r *Reader) settled() bool {
 }
 
 // prepare makes the machine, and the identities that the writer will know us by.
+// With the first of them anybody can reach us, so all of it is one step.
 func (r *Reader) prepare(f *finder) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	s := r.session
 	control := s.issue(1, route{reader: r})
 	data := s.issue(1, route{reader: r, data: true})
@@ -224,8 +229,6 @@ func (r *Reader) prepare(f *finder) {
 	if _, weft := f.file.contact.Mark(); weft {
 		cfg.WeftVersion = weftVersion
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.link, r.opening = f.link, true
 	r.ids = append(control, data...)
 	r.conditions = [2]int32{cfg.Query, cfg.Register}
@@ -237,19 +240,21 @@ func (r *Reader) prepare(f *finder) {
 const weftVersion = 1
 
 // await waits for the result of the opening.
-func (r *Reader) await(ctx context.Context, path string) error {
+func (r *Reader) await(ctx context.Context, f *finder) error {
 	defer explain(ctx, r.session.log, func() (string, []any) {
 		deadline, _ := ctx.Deadline()
 		return "connected; waiting for the writer to let us in, which ADIOS2 does in its Open or its next EndStep",
-			[]any{"stream", path, "writer", r.peer(), "phase", r.phase(), "for another", time.Until(deadline).Round(time.Second)}
+			[]any{"stream", f.path, "writer", r.peer(), "phase", r.phase(), "for another", time.Until(deadline).Round(time.Second)}
 	})()
 	select {
 	case err := <-r.opened:
 		return err
+	case <-f.link.Done(): // perhaps before we were there to be told
+		r.lost(nil)
 	case <-ctx.Done():
 		r.event(cp.Cancel{Err: context.Cause(ctx)})
-		return <-r.opened // the cancellation, unless the writer was faster
 	}
+	return <-r.opened // why it is over, unless the writer was faster
 }
 
 func (r *Reader) phase() string {

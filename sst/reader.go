@@ -253,10 +253,13 @@ func (r *Reader) dropOwnSession() {
 func (r *Reader) event(e cp.ReaderEvent) {
 	r.mu.Lock()
 	r.handle(e)
-	leaving := r.leaving
+	leaving, why := r.leaving, r.machine.Failure()
 	r.mu.Unlock()
+	if why == nil {
+		why = ErrClosed
+	}
 	if leaving {
-		r.giveBack(ErrClosed)
+		r.giveBack(why)
 	}
 }
 

@@ -48,7 +48,6 @@ type Session struct {
 	conditions map[int32]*Reader         // openings under way
 	links      map[carrier.Link]*linkUse // every link that is up
 	streams    map[stream]struct{}       // to be closed with the session
-	condition  int32
 	closed     bool
 	closing    sync.Once
 	gone       chan struct{} // closed when Close begins
@@ -276,18 +275,16 @@ func (s *Session) retireLocked(ids ...int64) {
 }
 
 // issueCondition makes a number for a request whose answer has nothing else to
-// find its reader by.
+// find its reader by. It is random, as identities are: whoever can connect to us
+// must not be able to answer for the writer.
 func (s *Session) issueCondition(r *Reader) int32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		s.condition++
-		if s.condition <= 0 {
-			s.condition = 1
-		}
-		if s.conditions[s.condition] == nil {
-			s.conditions[s.condition] = r
-			return s.condition
+		c := rand.Int32N(1<<31-1) + 1
+		if s.conditions[c] == nil {
+			s.conditions[c] = r
+			return c
 		}
 	}
 }
@@ -359,8 +356,8 @@ func (s *Session) send(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done 
 // post is send for messages whose loss nobody waits for: if m cannot be queued
 // the link is of no use any more, and is dropped if it is not down already.
 func (s *Session) post(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done func()) {
-	if err := s.send(l, m, o, done); err != nil {
-		l.Abort(err)
+	if err := s.send(l, m, o, done); err != nil && !errors.Is(err, carrier.ErrClosed) {
+		l.Abort(err) // one that is closing writes out what it has first
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
+	"os"
 	"sync"
 	"time"
 
@@ -115,7 +115,7 @@ func newWriter(ctx context.Context, name string, cfg WriterConfig) (*Writer, err
 	if err != nil {
 		return nil, err
 	}
-	path, err := filepath.Abs(contactPath(name))
+	path, err := streamPath(name)
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +153,9 @@ func (w *Writer) attach(ctx context.Context) (err error) {
 	w.session.mu.Lock()
 	w.session.writers[w.contact.stream] = w
 	w.session.mu.Unlock()
+	if _, err := os.Lstat(w.path); err == nil {
+		w.session.log.Warn("replacing a contact file that is there: of a writer that crashed, or of one that readers will not find any more", "path", w.path)
+	}
 	if err := writeContact(w.path, w.contact, w.cfg.ContactMode); err != nil {
 		w.detach()
 		return err
@@ -259,9 +262,9 @@ func (w *Writer) Name() string { return w.name }
 // If ctx ends first, Finish may be called again; Close gives up.
 func (w *Writer) Finish(ctx context.Context) error {
 	w.mu.Lock()
-	if w.open != nil {
+	if st := w.open; st != nil {
 		w.mu.Unlock()
-		return w.fail("finish", fmt.Errorf("step %d is still open: %w", w.open.number, ErrOrder))
+		return w.fail("finish", fmt.Errorf("step %d is still open: %w", st.number, ErrOrder))
 	}
 	w.finished = true
 	w.handle(cp.Finish{})
@@ -294,12 +297,10 @@ func (w *Writer) laggards() []any {
 // step is given up. It is idempotent.
 func (w *Writer) Close() error {
 	w.mu.Lock()
-	if st := w.open; st != nil {
-		w.mu.Unlock()
-		st.Abort()
-	} else {
-		w.mu.Unlock()
+	if w.open != nil {
+		w.open.end() // and no more: somebody may be putting at this moment
 	}
+	w.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), w.cfg.CloseTimeout, fmt.Errorf("readers still hold steps after %v: %w", w.cfg.CloseTimeout, ErrTimeout))
 	defer cancel()
 	err := w.Finish(ctx)

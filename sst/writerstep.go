@@ -17,7 +17,7 @@ type WriterStep struct {
 	number int64
 	data   *stepData
 	rank   int
-	ended  *bool // shared by the views of all ranks
+	ended  *atomic.Bool // shared by the views of all ranks
 }
 
 // stepData is the memory of a step: one block store a rank. It is recycled when
@@ -68,7 +68,7 @@ func (w *Writer) BeginStep(ctx context.Context) (*WriterStep, error) {
 	case w.open != nil:
 		return nil, w.fail("begin step", fmt.Errorf("step %d is still open: %w", w.open.number, ErrOrder))
 	}
-	st := &WriterStep{w: w, number: w.machine.NextStep(), data: newStepData(w.pool, w.cfg.Ranks), ended: new(bool)}
+	st := &WriterStep{w: w, number: w.machine.NextStep(), data: newStepData(w.pool, w.cfg.Ranks), ended: new(atomic.Bool)}
 	for rank, e := range w.encoders {
 		if err := e.Begin(st.data.stores[rank]); err != nil {
 			for _, begun := range w.encoders[:rank] {
@@ -94,7 +94,7 @@ func (st *WriterStep) Rank(r int) *WriterStep {
 
 // encoder returns what to put through, if the step is still open.
 func (st *WriterStep) encoder(op string) (*step.Encoder, error) {
-	if *st.ended {
+	if st.ended.Load() {
 		return nil, st.w.fail(op, fmt.Errorf("step %d has ended: %w", st.number, ErrOrder))
 	}
 	if st.rank < 0 || st.rank >= len(st.w.encoders) {
@@ -117,10 +117,9 @@ func (st *WriterStep) Abort() {
 
 // end marks the step ended; it is false the second time. The caller holds w.mu.
 func (st *WriterStep) end() bool {
-	if *st.ended {
+	if st.ended.Swap(true) {
 		return false
 	}
-	*st.ended = true
 	st.w.open = nil
 	return true
 }
@@ -148,11 +147,12 @@ func (st *WriterStep) End(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !st.end() {
+		return w.fail("end step", fmt.Errorf("given up by Close: %w", ErrClosed))
+	}
 	if w.failure != nil {
-		st.end()
 		return w.fail("end step", w.failure)
 	}
-	st.end()
 	w.steps[st.number] = st.data
 	w.handle(publish)
 	return nil

@@ -6,16 +6,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/step"
 )
 
-func mean(ctx context.Context, stream, variable string) error {
-	r, err := sst.Open(ctx, stream, sst.ReaderConfig{})
+// mean is the whole analysis.
+func mean(ctx context.Context, s *sst.Session, stream, variable string) error {
+	r, err := sst.Open(ctx, stream, sst.ReaderConfig{Session: s})
 	if err != nil {
 		return err
 	}
@@ -44,7 +48,15 @@ func main() {
 	if len(os.Args) != 3 {
 		log.Fatal("usage: mean STREAM VARIABLE")
 	}
-	if err := mean(context.Background(), os.Args[1], os.Args[2]); err != nil {
+	// Whatever ends this program, the session is closed in order: an ADIOS2 writer
+	// that is left in the middle of our opening would hang or crash.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	s, err := sst.NewSession(ctx, sst.SessionConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := errors.Join(mean(ctx, s, os.Args[1], os.Args[2]), s.Close()); err != nil {
 		log.Fatal(err)
 	}
 }

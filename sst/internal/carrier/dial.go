@@ -41,7 +41,9 @@ func (c *CM) Dial(ctx context.Context, contact cm.Contact) (Link, error) {
 	case <-f.done:
 		return asLink(f.link, f.err)
 	case <-ctx.Done():
-		c.leave(f)
+		if l := c.leave(f); l != nil {
+			return l, nil // it would stay open, and nobody's
+		}
 		return nil, &LinkError{Op: "dial", Remote: t.addr, Err: context.Cause(ctx)}
 	}
 }
@@ -76,10 +78,14 @@ func (c *CM) board(t target) (*link, *flight, error) {
 }
 
 // leave ends one caller's interest in f; the last one stops it. A later caller
-// starts afresh.
-func (c *CM) leave(f *flight) {
+// starts afresh. An attempt that has succeeded meanwhile is the caller's: leave
+// returns its link.
+func (c *CM) leave(f *flight) *link {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if f.link != nil {
+		return f.link
+	}
 	f.waiters--
 	if f.waiters == 0 {
 		f.cancel()
@@ -87,6 +93,7 @@ func (c *CM) leave(f *flight) {
 			delete(c.flights, f.target)
 		}
 	}
+	return nil
 }
 
 // fly makes one attempt and tells those who wait.

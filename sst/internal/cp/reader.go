@@ -11,7 +11,7 @@ import (
 var (
 	ErrPlane       = errors.New("data plane not available here")
 	ErrMarshal     = errors.New("marshalling method not supported")
-	ErrPattern     = errors.New("communication pattern not supported")
+	ErrClosed      = errors.New("closed")
 	ErrWriterLost  = errors.New("writer failed")
 	ErrTooLate     = errors.New("the writer ended before it knew of us") // looking again does no harm
 	ErrOutOfOrder  = errors.New("call out of order")
@@ -193,6 +193,9 @@ func (r *Reader) FirstStep() int64 {
 
 // Skipped returns how many steps the writer dropped or the reader passed over.
 func (r *Reader) Skipped() int64 { return r.skipped }
+
+// Failure returns why the stream ended before its time, nil if it did not.
+func (r *Reader) Failure() error { return r.failure }
 
 // Opening reports whether the handshake is under way.
 func (r *Reader) Opening() bool { return r.phase <= Registering }
@@ -442,7 +445,7 @@ func (r *Reader) next() []ReaderAction {
 	case r.failure != nil:
 		return append(actions, EndOfStream{r.failure})
 	case r.phase == Closed:
-		return append(actions, EndOfStream{fmt.Errorf("reader was closed: %w", ErrOutOfOrder)})
+		return append(actions, EndOfStream{fmt.Errorf("reader was %w: %w", ErrClosed, ErrOutOfOrder)})
 	case r.closing:
 		r.phase = Ended
 		return append(actions, EndOfStream{})
@@ -488,10 +491,18 @@ func (r *Reader) lost(err error) []ReaderAction {
 			return []ReaderAction{Wake{}}
 		}
 		r.phase = Failed
-		r.failure = fmt.Errorf("after step %d: %w: %w", r.lastSeen, ErrWriterLost, orEOF(err))
+		r.failure = fmt.Errorf("%s: %w: %w", r.after(), ErrWriterLost, orEOF(err))
 		return []ReaderAction{Wake{}}
 	}
 	return nil
+}
+
+// after tells how far the stream came.
+func (r *Reader) after() string {
+	if r.lastSeen < 0 {
+		return "before the first step"
+	}
+	return fmt.Sprintf("after step %d", r.lastSeen)
 }
 
 var errGone = errors.New("connection closed")
@@ -510,8 +521,8 @@ func (r *Reader) broken(err error) []ReaderAction {
 		return nil
 	}
 	r.phase, r.failure = Failed, err
-	if was == Streaming {
-		return []ReaderAction{DropLink{}, Wake{}}
+	if was == Streaming { // the writer counts on us for its steps, and other streams may need the link
+		return append(r.goodbye(), DropLink{}, Wake{})
 	}
 	if r.abandoned {
 		return []ReaderAction{DropLink{}}
@@ -536,19 +547,22 @@ func (r *Reader) cancel(err error) []ReaderAction {
 	return nil
 }
 
+func (r *Reader) goodbye() []ReaderAction {
+	return r.tell(func(id int64) sstmsg.Message { return &sstmsg.ReaderClose{WriterID: id} })
+}
+
 func (r *Reader) leave(err error) []ReaderAction {
 	var actions []ReaderAction
 	switch r.phase {
-	case Closed, Idle:
-		r.phase = Closed
+	case Closed:
 		return nil
-	case Querying, Registering:
+	case Idle, Querying, Registering:
 		return r.cancel(err)
 	case Streaming, Ended:
 		if r.open >= 0 {
 			actions = append(actions, r.release(r.open)...)
 		}
-		actions = append(actions, r.tell(func(id int64) sstmsg.Message { return &sstmsg.ReaderClose{WriterID: id} })...)
+		actions = append(actions, r.goodbye()...)
 	}
 	for _, q := range r.queue {
 		actions = append(actions, r.drop(q)...)

@@ -176,14 +176,16 @@ func (w *Writer) Drained() bool {
 	return true
 }
 
-// Laggards returns the readers that hold the oldest step.
+// Laggards returns the readers that a wait is for: those that hold the oldest
+// step, or, if there is none, that are still opening.
 func (w *Writer) Laggards() []ReaderKey {
-	if len(w.steps) == 0 {
-		return nil
-	}
 	var keys []ReaderKey
 	for _, k := range w.order {
-		if _, ok := w.steps[0].holders[k]; ok {
+		late := !w.readers[k].active
+		if len(w.steps) > 0 {
+			_, late = w.steps[0].holders[k]
+		}
+		if late {
 			keys = append(keys, k)
 		}
 	}
