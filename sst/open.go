@@ -42,7 +42,7 @@ func Open(ctx context.Context, name string, cfg ReaderConfig) (*Reader, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w after %v (OpenTimeoutSecs)", ErrTimeout, limit))
 	defer cancel()
 	for first := true; ; first = false {
-		r := &Reader{name: name, cfg: cfg, opened: make(chan error, 1)}
+		r := &Reader{name: name, cfg: cfg, opened: make(chan error, 1), taking: make(chan struct{}, 1)}
 		if err = r.open(ctx); err == nil {
 			return r, nil
 		}
@@ -100,8 +100,7 @@ type finder struct {
 func (f *finder) find(ctx context.Context) error {
 	start := time.Now()
 	defer explain(ctx, f.session.log, func() (string, []any) {
-		deadline, _ := ctx.Deadline()
-		return "waiting for the writer's contact file", []any{"path", f.path, "reason", f.reason(), "for another", time.Until(deadline).Round(time.Second)}
+		return "waiting for the writer's contact file", append([]any{"path", f.path, "reason", f.reason()}, until(ctx)...)
 	})()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -242,9 +241,8 @@ const weftVersion = 1
 // await waits for the result of the opening.
 func (r *Reader) await(ctx context.Context, f *finder) error {
 	defer explain(ctx, r.session.log, func() (string, []any) {
-		deadline, _ := ctx.Deadline()
-		return "connected; waiting for the writer to let us in, which ADIOS2 does in its Open or its next EndStep",
-			[]any{"stream", f.path, "writer", r.peer(), "phase", r.phase(), "for another", time.Until(deadline).Round(time.Second)}
+		args := []any{"stream", f.path, "writer", r.peer(), "phase", r.phase()}
+		return "connected; waiting for the writer to let us in, which ADIOS2 does in its Open or its next EndStep", append(args, until(ctx)...)
 	})()
 	select {
 	case err := <-r.opened:
@@ -315,6 +313,8 @@ func (r *Reader) rankLink(ctx context.Context, rank int) (carrier.Link, error) {
 	switch {
 	case r.far[rank] != nil: // another Get was faster; it is the same link
 	case r.released:
+		r.session.use(l)
+		r.session.unuse(l) // nobody's, unless another stream has it
 		return nil, ErrClosed
 	case l == r.link: // all ranks are in one process
 		return l, nil

@@ -31,8 +31,8 @@ type Reader struct {
 	session *Session
 	own     bool
 	decoder *step.Decoder // used by BeginStep only
-	taking  sync.Mutex    // one BeginStep at a time; guards early as well
-	early   [][]byte      // attributes of discarded steps, see absorb
+	taking  chan struct{} // holds a token while a BeginStep runs: one at a time
+	early   [][]byte      // attributes of discarded steps, see absorb; used by BeginStep only
 
 	mu         sync.Mutex
 	machine    *cp.Reader
@@ -79,10 +79,14 @@ func (r *Reader) Steps(ctx context.Context) iter.Seq2[*step.Step, error] {
 // writer has closed the stream and every step was taken. The step must be ended
 // (step.Step.End) before the next begins: that gives it back to the writer.
 func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
-	r.taking.Lock()
-	defer r.taking.Unlock()
+	select {
+	case r.taking <- struct{}{}:
+		defer func() { <-r.taking }()
+	case <-ctx.Done():
+		return nil, r.fail("begin step", context.Cause(ctx))
+	}
 	why := func() (string, []any) {
-		return "waiting for the next step of the writer", []any{"stream", r.name, "writer", r.peer()}
+		return "waiting for the next step of the writer", append([]any{"stream", r.name, "writer", r.peer()}, until(ctx)...)
 	}
 	for waiting := false; ; waiting = true {
 		t, err := r.take()
@@ -199,9 +203,7 @@ type tellingSource struct {
 
 // Read fills the pieces.
 func (s *tellingSource) Read(ctx context.Context, pieces []step.Piece) error {
-	defer explain(ctx, s.reader.session.log, func() (string, []any) {
-		return "waiting for data of the writer", []any{"stream", s.reader.name, "step", s.number, "pieces", len(pieces), "writer", s.reader.peer()}
-	})()
+	defer s.explain(ctx, "pieces", len(pieces))()
 	return s.Source.Read(ctx, pieces)
 }
 
@@ -211,7 +213,15 @@ func (s *tellingSource) View(ctx context.Context, rank int, offset, n uint64) ([
 	if !ok {
 		return nil, nil, fmt.Errorf("the data plane brings only copies: %w", step.ErrNoView)
 	}
+	defer s.explain(ctx, "block of rank", rank)()
 	return v.View(ctx, rank, offset, n)
+}
+
+func (s *tellingSource) explain(ctx context.Context, what string, n int) func() bool {
+	return explain(ctx, s.reader.session.log, func() (string, []any) {
+		args := []any{"stream", s.reader.name, "step", s.number, what, n, "writer", s.reader.peer()}
+		return "waiting for data of the writer", append(args, until(ctx)...)
+	})
 }
 
 // preloadSpeculative is the preload mode in which blocks come by themselves. In

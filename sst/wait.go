@@ -19,6 +19,14 @@ func explain(ctx context.Context, log *slog.Logger, text func() (string, []any))
 	return t.Stop
 }
 
+// until says how long a wait will go on: until what, or for how long.
+func until(ctx context.Context) []any {
+	if deadline, ok := ctx.Deadline(); ok {
+		return []any{"for another", time.Until(deadline).Round(time.Second)}
+	}
+	return []any{"for", "as long as the connection stands, or until the caller cancels"}
+}
+
 // signal is a broadcast: Wait channels taken before a Notify are closed by it.
 // Its owner's lock guards it.
 type signal struct{ ch chan struct{} }

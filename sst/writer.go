@@ -214,7 +214,7 @@ func (w *Writer) wireParams() sstmsg.Params {
 func (w *Writer) rendezvous(ctx context.Context) error {
 	want := w.cfg.Params.rendezvous()
 	why := func() (string, []any) {
-		return "waiting for readers; set RendezvousReaderCount to 0 to go on without", []any{"stream", w.path, "have", w.active(), "want", want}
+		return "waiting for readers; set RendezvousReaderCount to 0 to go on without", []any{"stream", w.path, "have", w.active(), "want", want, "until", "they come, or the caller cancels"}
 	}
 	return w.waitFor(ctx, why, func() bool { return w.machine.Active() >= want })
 }
@@ -270,7 +270,7 @@ func (w *Writer) Finish(ctx context.Context) error {
 	w.handle(cp.Finish{})
 	w.mu.Unlock()
 	why := func() (string, []any) {
-		return "waiting for readers to take the last steps", append([]any{"stream", w.path}, w.laggards()...)
+		return "waiting for readers to take the last steps", append(append([]any{"stream", w.path}, w.laggards()...), until(ctx)...)
 	}
 	err := w.waitFor(ctx, why, w.machine.Drained)
 	if err != nil {

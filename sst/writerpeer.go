@@ -1,6 +1,7 @@
 package sst
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -151,6 +152,8 @@ func (w *Writer) dropReader(key readerKey, err error) {
 	w.session.retire(r.ids...)
 	w.session.unuse(r.link)
 	if err != nil && w.failure == nil {
-		w.session.log.Warn("a reader failed; the stream goes on", "stream", w.path, "reader", r.link.Info().Remote.String(), "error", err)
+		w.session.background(func(context.Context) { // the logger may be slow, or ask us something
+			w.session.log.Warn("a reader failed; the stream goes on", "stream", w.path, "reader", r.link.Info().Remote.String(), "error", err)
+		})
 	}
 }

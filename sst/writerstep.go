@@ -133,7 +133,7 @@ func (st *WriterStep) End(ctx context.Context) error {
 	}
 	w := st.w
 	why := func() (string, []any) {
-		return "waiting for room in the queue; a reader is slow, or stuck", append([]any{"stream", w.path, "QueueLimit", w.cfg.Params.QueueLimit}, w.laggards()...)
+		return "waiting for room in the queue; a reader is slow, or stuck", append(append([]any{"stream", w.path, "QueueLimit", w.cfg.Params.QueueLimit}, w.laggards()...), until(ctx)...)
 	}
 	err := w.waitFor(ctx, why, w.machine.Room)
 	if err != nil {

@@ -264,17 +264,17 @@ func TestReader(t *testing.T) {
 		),
 		"step repeated": opened(
 			on(arrives(3), "wake"),
-			on(arrives(3), "drop link", "wake", "recycle"),
+			on(arrives(3), "send ReaderClose to 42", "drop link", "wake", "recycle"),
 			on(Next{}, "absorb 3", "deliver 3"),
 			on(Release{3}, "forget 3"),
 			on(Next{}, "end: errUnexpected"),
 		),
 		"step backwards": opened(
 			on(arrives(3), "wake"),
-			on(arrives(2), "drop link", "wake", "recycle"),
+			on(arrives(2), "send ReaderClose to 42", "drop link", "wake", "recycle"),
 		),
 		"step negative": opened(
-			on(arrives(-1), "drop link", "wake", "recycle"),
+			on(arrives(-1), "send ReaderClose to 42", "drop link", "wake", "recycle"),
 		),
 		"gaps are no fault": opened( // round-robin, §12
 			on(arrives(3), "wake"),
@@ -282,7 +282,7 @@ func TestReader(t *testing.T) {
 			on(Next{}, "absorb 3", "deliver 3"),
 		),
 		"a message of the wrong direction": opened(
-			on(from(&sstmsg.ReaderActivate{}), "drop link", "wake", "recycle"),
+			on(from(&sstmsg.ReaderActivate{}), "send ReaderClose to 42", "drop link", "wake", "recycle"),
 			on(Next{}, "end: errUnexpected"),
 		),
 		"a message of the wrong direction while opening": registered(
@@ -317,7 +317,7 @@ func TestReader(t *testing.T) {
 			on(Release{0}),
 		),
 		"leave before the start": {
-			on(Leave{}),
+			on(Leave{errTest}, "open failed: errTest", "drop link"),
 			on(Start{}),
 			on(Next{}, "end: ErrOutOfOrder"),
 		},
