@@ -3,6 +3,7 @@ package bp
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/bp5"
@@ -40,6 +41,20 @@ var (
 	// ErrClosed says that the reader was closed.
 	ErrClosed = errors.New("reader is closed")
 )
+
+// plainError is a sentence for people in front of an error for programs.
+type plainError struct {
+	text string
+	err  error
+}
+
+func (e *plainError) Error() string { return e.text }
+func (e *plainError) Unwrap() error { return e.err }
+
+// cutOff says that a file is too short.
+func cutOff(format string, args ...any) error {
+	return &plainError{fmt.Sprintf(format, args...), io.ErrUnexpectedEOF}
+}
 
 // IncompleteError reports a dataset that is marked closed but ends in the
 // middle of a step: a copy that was cut off, or a full disk.

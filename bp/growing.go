@@ -71,7 +71,7 @@ func readFull(f io.ReaderAt, b []byte, off int64) error {
 		return nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
+		return cutOff("cut off: of %d bytes at %d only %d are there", len(b), off, n)
 	}
 	return fmt.Errorf("%d of %d bytes at %d: %w", n, len(b), off, err)
 }
@@ -84,7 +84,7 @@ func readRange(f file, off, n uint64) ([]byte, error) {
 		return nil, err
 	}
 	if off > uint64(size) || n > uint64(size)-off {
-		return nil, fmt.Errorf("needs %d bytes at %d, has %d: %w", n, off, size, io.ErrUnexpectedEOF)
+		return nil, cutOff("cut off: of %d bytes at %d not all are there, it has %d", n, off, size)
 	}
 	b := make([]byte, n)
 	return b, readFull(f, b, int64(off))

@@ -54,6 +54,12 @@ func openIndex(f file) (*index, error) {
 		return nil, fmt.Errorf("%s has %d bytes: %w", indexName, size, ErrEmpty)
 	case errors.Is(err, bp5.ErrNotBP):
 		return nil, fmt.Errorf("%w: %w", ErrNotBP, err)
+	case errors.Is(err, ErrVersion):
+		version := fmt.Sprint(h.BPVersion)
+		if h.BPVersion == bp5.BPVersion {
+			version = fmt.Sprintf("%d.%d", h.BPVersion, h.BPMinor)
+		}
+		return nil, &plainError{fmt.Sprintf("a file of BP version %s cannot be read, only of BP5 (version %d.%d)", version, bp5.BPVersion, bp5.BPMinor), err}
 	case err != nil:
 		return nil, err
 	}

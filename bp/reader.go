@@ -169,11 +169,11 @@ func (r *Reader) Err() error {
 		return nil
 	case r.whole < len(r.idx.steps):
 		ref := r.idx.steps[r.whole]
-		return r.incomplete(fmt.Errorf("%s ends before byte %d: %w", metaName, ref.metaPos+ref.metaLen, io.ErrUnexpectedEOF))
+		return r.incomplete(cutOff("%s is cut off: it ends before byte %d", metaName, ref.metaPos+ref.metaLen))
 	case r.idx.tail.left > 0:
-		return r.incomplete(fmt.Errorf("%s ends in a record: %w", indexName, io.ErrUnexpectedEOF))
+		return r.incomplete(cutOff("%s is cut off: it ends inside a record", indexName))
 	case r.whole == 0:
-		return r.incomplete(fmt.Errorf("%s has no steps: %w", indexName, io.ErrUnexpectedEOF))
+		return r.incomplete(cutOff("%s has no steps", indexName))
 	}
 	return nil
 }

@@ -302,7 +302,7 @@ func TestF01StaleContactFile(t *testing.T) {
 		if !errors.Is(err, sst.ErrStale) || !errors.Is(err, sst.ErrTimeout) || errors.Is(err, sst.ErrNoStream) {
 			t.Errorf("got %v, want ErrStale and ErrTimeout", err)
 		}
-		for _, word := range []string{name + ".sst", "old)", "nobody at "} {
+		for _, word := range []string{name + ".sst", "old)", "nobody of that name at "} {
 			if err != nil && !strings.Contains(err.Error(), word) {
 				t.Errorf("the error does not say %q: %v", word, err)
 			}

@@ -3,6 +3,7 @@ package sst_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/step"
 )
@@ -102,7 +104,6 @@ func silent(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { ln.Close() })
 	contact, err := cm.NewContact(netip.MustParseAddrPort(ln.Addr().String()), id)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func silent(t *testing.T, name string) {
 	writeContact(t, name, 4711, contact)
 	var wg sync.WaitGroup
 	over := make(chan struct{})
-	t.Cleanup(func() { close(over); wg.Wait() })
+	t.Cleanup(func() { ln.Close(); close(over); wg.Wait() })
 	wg.Go(func() {
 		conn, err := ln.Accept()
 		if err != nil {
@@ -193,3 +194,75 @@ func TestSecondBeginStepEnds(t *testing.T) {
 		t.Error("the first BeginStep got a step of nobody")
 	}
 }
+
+// TestStrangerAnswers has somebody else than the writer answer an opening, who
+// can connect to us but has seen nothing of it.
+func TestStrangerAnswers(t *testing.T) {
+	name := streamName(t)
+	p := newFake(t)
+	p.publish(name, 4711, false)
+	session := quickSession(t)
+	opened := async(func() error {
+		r, err := sst.Open(bounded(t), name, sst.ReaderConfig{Session: session})
+		if err == nil {
+			err = r.Close()
+		}
+		return err
+	})
+	l, q := hear[*sstmsg.DPQuery](p)
+	p.send(l, &sstmsg.DPQueryResponse{Condition: q.Condition, DataPlane: "evpath"})
+	_, reg := hear[*sstmsg.ReaderRegister](p)
+
+	contact, err := cm.ParseContact(reg.CP[0].Contact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newFake(t)
+	sl, err := s.cm.Dial(t.Context(), contact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range int32(50) {
+		s.send(sl, &sstmsg.DPQueryResponse{Condition: c, DataPlane: "ended"})
+		s.send(sl, &sstmsg.WriterResponse{Condition: c})
+	}
+	s.send(sl, &sstmsg.DPQuery{WriterID: 1}) // for which the connection is dropped: all is read then
+	s.dropped()
+
+	p.send(l, &sstmsg.WriterResponse{
+		Condition: reg.Condition, Params: &sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5},
+		CP: []sstmsg.CPWriter{{Contact: p.cm.Contact().String(), WriterID: 42}}, Evpath: []sstmsg.EvpathWriter{{Contact: "p", WriterID: 43}},
+	})
+	if _, m := hear[*sstmsg.ReaderActivate](p); m.WriterID != 42 {
+		t.Errorf("activated %+v", m)
+	}
+	if err := next(t, "Open", opened); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCurious has a logger that asks the writer about itself, when a reader fails.
+func TestCurious(t *testing.T) {
+	var w *sst.Writer
+	asked := make(chan struct{}, 16)
+	log := slog.New(curious(func() {
+		w.Info()
+		asked <- struct{}{}
+	}))
+	name := streamName(t)
+	w = create(t, name, sst.WriterConfig{Session: newSession(t, sst.SessionConfig{Logger: log})})
+	r := attaches(t, name)
+	for len(w.Info().Readers) == 0 {
+		runtime.Gosched()
+	}
+	r.link.Abort(nil)
+	next(t, "question of the logger", asked)
+}
+
+// curious is a slog.Handler that calls a function.
+type curious func()
+
+func (curious) Enabled(context.Context, slog.Level) bool    { return true }
+func (f curious) Handle(context.Context, slog.Record) error { f(); return nil }
+func (f curious) WithAttrs([]slog.Attr) slog.Handler        { return f }
+func (f curious) WithGroup(string) slog.Handler             { return f }

@@ -32,8 +32,8 @@ func leaveStale(t *testing.T, name string) {
 	writeContact(t, name, 4711, c)
 }
 
-// TestStaleFile is field report F01: a dead address counts as not there yet.
-func TestStaleFile(t *testing.T) {
+// TestF01StaleFile is field report F01: a dead address counts as not there yet.
+func TestF01StaleFile(t *testing.T) {
 	t.Run("a new writer comes", func(t *testing.T) {
 		name := streamName(t)
 		leaveStale(t, name)
@@ -71,8 +71,8 @@ func TestStaleFile(t *testing.T) {
 	})
 }
 
-// TestNoStream is field report F02.
-func TestNoStream(t *testing.T) {
+// TestF02NoStream is field report F02.
+func TestF02NoStream(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.bp")
 	create(t, filepath.Join(filepath.Dir(name), "a2.bp"), sst.WriterConfig{})
 	_, err := sst.Open(bounded(t), name, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{OpenTimeoutSecs: 1}})
@@ -119,9 +119,9 @@ func TestOpenIsCancelled(t *testing.T) {
 	wants(t, "Open", next(t, "Open", done), reason)
 }
 
-// TestNoReader is field report F03: a wait says what it waits for, and ends
+// TestF03NoReader is field report F03: a wait says what it waits for, and ends
 // when it is told to.
-func TestNoReader(t *testing.T) {
+func TestF03NoReader(t *testing.T) {
 	name := streamName(t)
 	log, logger := newLog()
 	s := newSession(t, sst.SessionConfig{Logger: logger})
@@ -144,8 +144,8 @@ func TestNoReader(t *testing.T) {
 	within(t, time.Second, "Create that waits for nobody", func() { create(t, name, sst.WriterConfig{}) })
 }
 
-// TestNoContactFile is field report F08.
-func TestNoContactFile(t *testing.T) {
+// TestF08NoContactFile is field report F08.
+func TestF08NoContactFile(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "no", "s")
 	within(t, 2*time.Second, "Create", func() {
 		_, err := sst.Create(bounded(t), missing, sst.WriterConfig{})
@@ -166,8 +166,8 @@ func TestNoContactFile(t *testing.T) {
 	wants(t, "Create in a read-only folder", err, os.ErrPermission)
 }
 
-// TestFirstStep is field report F09.
-func TestFirstStep(t *testing.T) {
+// TestF09FirstStep is field report F09.
+func TestF09FirstStep(t *testing.T) {
 	t.Run("count 1", func(t *testing.T) {
 		name := streamName(t)
 		wrote := async(func() error {

@@ -465,9 +465,9 @@ func (p *hostileWriter) aStep(t *testing.T) *sstmsg.TimestepMetadata {
 	return m
 }
 
-// TestWriterGoneInGet is field report F22: a fetch that cannot be answered ends
+// TestF22WriterGoneInGet is field report F22: a fetch that cannot be answered ends
 // with the right error, and never with zeros.
-func TestWriterGoneInGet(t *testing.T) {
+func TestF22WriterGoneInGet(t *testing.T) {
 	p := newWriter(t, true)
 	open := p.opens(t, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: "Off"}})
 	reply, _ := p.accept()

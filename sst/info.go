@@ -13,7 +13,7 @@ type ReaderInfo struct {
 	Ranks       int    // writer ranks
 	Plane       string // data plane in use
 	Release     string // what the handshake told of the writer's software
-	Preload     bool   // whole steps come without being asked for
+	Preload     bool   // we asked for whole steps, without requests; the writer may decline
 	ColumnMajor bool   // of the writer; dimensions are shown reversed
 	FirstStep   uint64 // number of the first step this reader gets; certain once one has come
 	Queued      int    // steps that wait here

@@ -187,7 +187,6 @@ func (f *finder) giveUp(ctx context.Context, start time.Time) error {
 // shakeHands runs the opening on a link that is up.
 func (r *Reader) shakeHands(ctx context.Context, f *finder) error {
 	s := r.session
-	s.use(f.link)
 	r.prepare(f)
 	if err := s.beginOpening(r); err != nil {
 		s.unuse(f.link)
@@ -311,15 +310,15 @@ func (r *Reader) rankLink(ctx context.Context, rank int) (carrier.Link, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.far[rank] != nil: // another Get was faster; it is the same link
 	case r.released:
-		r.session.use(l)
-		r.session.unuse(l) // nobody's, unless another stream has it
+		r.session.unuse(l)
 		return nil, ErrClosed
+	case r.far[rank] != nil: // another Get was faster
+		r.session.unuse(l)
 	case l == r.link: // all ranks are in one process
+		r.session.unuse(l)
 		return l, nil
 	default:
-		r.session.use(l)
 		r.far[rank] = l
 	}
 	return r.far[rank], nil

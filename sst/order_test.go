@@ -10,8 +10,8 @@ import (
 	"github.com/weft-fabric/weft/step"
 )
 
-// TestSelectionOutside is field report F82.
-func TestSelectionOutside(t *testing.T) {
+// TestF82SelectionOutside is field report F82.
+func TestF82SelectionOutside(t *testing.T) {
 	name := streamName(t)
 	w := create(t, name, sst.WriterConfig{})
 	v, err := sst.Define[int64](w, "n", step.GlobalArray(10))
@@ -64,9 +64,9 @@ func TestSelectionOutside(t *testing.T) {
 	got.End()
 }
 
-// TestWriterOrder is field report F83 for the writing side: each call in each
+// TestF83WriterOrder is field report F83 for the writing side: each call in each
 // state is right, or an error that says so, and the stream goes on.
-func TestWriterOrder(t *testing.T) {
+func TestF83WriterOrder(t *testing.T) {
 	ctx := bounded(t)
 	type writer struct {
 		w    *sst.Writer
@@ -201,8 +201,8 @@ func goesOn(t *testing.T, w *sst.Writer, st *sst.WriterStep, open bool, v *sst.V
 	}
 }
 
-// TestReaderOrder is the same for the reading side.
-func TestReaderOrder(t *testing.T) {
+// TestF83ReaderOrder is the same for the reading side.
+func TestF83ReaderOrder(t *testing.T) {
 	ctx := bounded(t)
 	type reader struct {
 		r  *sst.Reader

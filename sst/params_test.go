@@ -88,8 +88,8 @@ func TestParamsOfADIOS2(t *testing.T) {
 	}
 }
 
-// TestParamTypo is field report F14: a mistyped limit must not vanish.
-func TestParamTypo(t *testing.T) {
+// TestF14ParamTypo is field report F14: a mistyped limit must not vanish.
+func TestF14ParamTypo(t *testing.T) {
 	for typo, want := range map[string]string{
 		"QueueLimits":             "QueueLimit",
 		"queuelimit":              "QueueLimit",

@@ -325,6 +325,7 @@ func (r *Reader) linkLost(l carrier.Link, err error) {
 	for rank, f := range r.far {
 		if f == l && r.plane != nil {
 			r.far[rank] = nil
+			r.session.unuse(l)
 			r.plane.FailRank(rank, fmt.Errorf("%w: %w", ErrWriterFailed, orGone(err)))
 		}
 	}

@@ -85,6 +85,7 @@ func (r route) owner() side {
 // linkUse counts the streams that need a link.
 type linkUse struct {
 	streams int
+	closing bool // its last stream has gone: nobody may take it up again
 	peer    bool // the peer reads streams of ours over it: closing it is up to the peer
 	weft    bool // the peer said that it is Weft
 }
@@ -289,13 +290,18 @@ func (s *Session) issueCondition(r *Reader) int32 {
 	}
 }
 
-// use adds a stream to a link; unuse closes the link with its last one. A link
-// that the peer made, or reads over, is left to the peer: another of its streams
-// may be opening on it.
-func (s *Session) use(l carrier.Link) {
+// use adds a stream to a link, unless that is about to close; unuse closes the
+// link with its last one. A link that the peer made, or reads over, is left to
+// the peer: another of its streams may be opening on it.
+func (s *Session) use(l carrier.Link) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.linkUse(l).streams++
+	u := s.linkUse(l)
+	if u.closing {
+		return false
+	}
+	u.streams++
+	return true
 }
 
 func (s *Session) unuse(l carrier.Link) {
@@ -304,10 +310,11 @@ func (s *Session) unuse(l carrier.Link) {
 	last := false
 	if u != nil {
 		u.streams--
-		last = u.streams == 0 && !u.peer
+		last = u.streams == 0 && !u.peer && !l.Info().Inbound
+		u.closing = last
 	}
 	s.mu.Unlock()
-	if last && !l.Info().Inbound {
+	if last {
 		l.Close()
 	}
 }
@@ -331,9 +338,20 @@ func (s *Session) linkUse(l carrier.Link) *linkUse {
 	return u
 }
 
-// dial connects to a contact, or finds the connection that exists.
+// dial connects to a contact, or finds the connection that exists. The caller is
+// one of its users, until unuse.
 func (s *Session) dial(ctx context.Context, c cm.Contact) (carrier.Link, error) {
-	return s.cm.Dial(ctx, c)
+	for {
+		l, err := s.cm.Dial(ctx, c)
+		if err != nil || s.use(l) {
+			return l, err
+		}
+		select {
+		case <-l.Done(): // another stream was closing it
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 // send encodes m and queues it on the link. Done is called when its memory is
@@ -537,7 +555,6 @@ func (s *Session) fromReader(id int64, m sstmsg.Message) error {
 func (h *sessionHandler) Lost(l carrier.Link, err error) {
 	s := (*Session)(h)
 	s.mu.Lock()
-	delete(s.links, l)
 	readers, writers := map[*Reader]struct{}{}, map[*Writer]struct{}{}
 	for _, r := range s.routes {
 		if r.reader != nil {
@@ -554,4 +571,7 @@ func (h *sessionHandler) Lost(l carrier.Link, err error) {
 	for w := range writers {
 		w.linkLost(l, err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.links, l)
 }

@@ -49,9 +49,9 @@ func takeOne(ctx context.Context, s *sst.Session, name string, n int) error {
 	return r.Close()
 }
 
-// TestManyStreamsBothWays is field report F05: eight streams between two
+// TestF05ManyStreamsBothWays is field report F05: eight streams between two
 // sessions, four each way, all opened at once, their names used again.
-func TestManyStreamsBothWays(t *testing.T) {
+func TestF05ManyStreamsBothWays(t *testing.T) {
 	const streams, rounds = 8, 20
 	dir := t.TempDir()
 	sides := []*sst.Session{quickSession(t), quickSession(t)}
@@ -120,8 +120,8 @@ func takeAny(ctx context.Context, s *sst.Session, name string) ([]uint64, error)
 	return drain(ctx, r)
 }
 
-// TestBlockLosesNothing is field report F15.
-func TestBlockLosesNothing(t *testing.T) {
+// TestF15BlockLosesNothing is field report F15.
+func TestF15BlockLosesNothing(t *testing.T) {
 	const steps = 10_000
 	for _, limit := range []int{1, 4} {
 		for _, readers := range []int{1, 3} {
@@ -188,8 +188,8 @@ func testBlock(t *testing.T, steps, limit, readers int) {
 	}
 }
 
-// TestDiscardIsCounted is field report F17: what is dropped is counted.
-func TestDiscardIsCounted(t *testing.T) {
+// TestF17DiscardIsCounted is field report F17: what is dropped is counted.
+func TestF17DiscardIsCounted(t *testing.T) {
 	name := streamName(t)
 	x := define(t, create(t, name, sst.WriterConfig{Params: sst.Params{QueueLimit: 2, QueueFullPolicy: "Discard"}}), 8)
 	r := attach(t, name, sst.ReaderConfig{})
@@ -247,8 +247,8 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestReaderLeavesEarly is field report F23.
-func TestReaderLeavesEarly(t *testing.T) {
+// TestF23ReaderLeavesEarly is field report F23.
+func TestF23ReaderLeavesEarly(t *testing.T) {
 	const steps = 20
 	for _, inStep := range []bool{false, true} {
 		t.Run(fmt.Sprint("inside a step ", inStep), func(t *testing.T) {
@@ -287,9 +287,9 @@ func TestReaderLeavesEarly(t *testing.T) {
 	}
 }
 
-// TestOneLink is field report F53: all streams between two sessions share one
+// TestF53OneLink is field report F53: all streams between two sessions share one
 // connection.
-func TestOneLink(t *testing.T) {
+func TestF53OneLink(t *testing.T) {
 	const streams = 50
 	dir := t.TempDir()
 	a, b := quickSession(t), quickSession(t)
@@ -320,8 +320,8 @@ func TestOneLink(t *testing.T) {
 	}
 }
 
-// TestSteps is field report F88: a reader sees what was put in this very step.
-func TestStepsDoNotMix(t *testing.T) {
+// TestF88StepsDoNotMix is field report F88: a reader sees what was put in this very step.
+func TestF88StepsDoNotMix(t *testing.T) {
 	name := streamName(t)
 	s := quickSession(t) // writer and reader in one session
 	w := create(t, name, sst.WriterConfig{Session: s})
@@ -394,8 +394,8 @@ func TestStepsDoNotMix(t *testing.T) {
 	}
 }
 
-// TestIndependentSessions is field report F94: two of everything in one process.
-func TestIndependentSessions(t *testing.T) {
+// TestF94IndependentSessions is field report F94: two of everything in one process.
+func TestF94IndependentSessions(t *testing.T) {
 	const steps = 200
 	var writers []*numbers
 	var readers []*sst.Reader
@@ -470,8 +470,8 @@ func TestWriterRanks(t *testing.T) {
 	}
 }
 
-// TestFlat is field reports F95 and F96: opening and closing leaves nothing.
-func TestFlat(t *testing.T) {
+// TestF95F96Flat is field reports F95 and F96: opening and closing leaves nothing.
+func TestF95F96Flat(t *testing.T) {
 	rounds := 100
 	if testing.Short() {
 		rounds = 20

@@ -73,7 +73,9 @@ type attached struct {
 	options sstmsg.Options
 	ids     []int64 // identities that we issued for it
 	msg     *sstmsg.ReaderRegister
-	far     map[int][]farPush // blocks that wait for a connection, by reader rank
+	far     map[int][]farPush    // blocks that wait for a connection, by reader rank
+	links   map[int]carrier.Link // to reader ranks that blocks were pushed to
+	gone    bool                 // dropped
 }
 
 // Create opens a stream for writing under a name, with or without the suffix

@@ -149,8 +149,12 @@ func (w *Writer) dropReader(key readerKey, err error) {
 		return
 	}
 	delete(w.readers, key)
+	r.gone = true
 	w.session.retire(r.ids...)
 	w.session.unuse(r.link)
+	for _, l := range r.links {
+		w.session.unuse(l)
+	}
 	if err != nil && w.failure == nil {
 		w.session.background(func(context.Context) { // the logger may be slow, or ask us something
 			w.session.log.Warn("a reader failed; the stream goes on", "stream", w.path, "reader", r.link.Info().Remote.String(), "error", err)

@@ -61,7 +61,7 @@ func (w *Writer) pushFar(key readerKey, r *attached, rank int, m *sstmsg.Preload
 // sendFar sends what is queued for a far rank, and ends when there is no more. A
 // rank that cannot be reached would wait for ever, so its cohort is dropped.
 func (w *Writer) sendFar(ctx context.Context, key readerKey, r *attached, rank int) {
-	l, err := w.dialReader(ctx, r.msg.Evpath[rank].Contact)
+	l, err := w.rankLink(ctx, r, rank)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range r.far[rank] {
@@ -77,10 +77,32 @@ func (w *Writer) sendFar(ctx context.Context, key readerKey, r *attached, rank i
 	}
 }
 
-func (w *Writer) dialReader(ctx context.Context, contact string) (carrier.Link, error) {
-	c, err := cm.ParseContact(contact)
+// rankLink returns the link to a reader rank, and makes it at first use. There
+// is one caller at a time for each rank.
+func (w *Writer) rankLink(ctx context.Context, r *attached, rank int) (carrier.Link, error) {
+	w.mu.Lock()
+	l := r.links[rank]
+	w.mu.Unlock()
+	if l != nil {
+		return l, nil
+	}
+	c, err := cm.ParseContact(r.msg.Evpath[rank].Contact)
 	if err != nil {
 		return nil, err
 	}
-	return w.session.dial(ctx, c)
+	l, err = w.session.dial(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.gone {
+		w.session.unuse(l)
+		return nil, ErrReaderFailed
+	}
+	if r.links == nil {
+		r.links = map[int]carrier.Link{}
+	}
+	r.links[rank] = l
+	return l, nil
 }

@@ -389,3 +389,15 @@ func TestAcceptSurvivesErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestDialLateCancel has the caller of Dial go in the moment in which the link is
+// made: the link is returned, for nobody else would close it.
+func TestDialLateCancel(t *testing.T) {
+	a, _ := open(t, Config{})
+	b, _ := open(t, Config{})
+	l := dial(t, a, b.Contact()).(*link)
+	f := &flight{waiters: 1, link: l, cancel: func() { t.Error("cancelled") }}
+	if got := a.leave(f); got != l {
+		t.Errorf("got %v, want the link", got)
+	}
+}

@@ -319,6 +319,10 @@ func TestWriterRoom(t *testing.T) {
 	if got := w.Laggards(); got != nil {
 		t.Errorf("laggards %v", got)
 	}
+	w.Handle(registers(2))
+	if got := w.Laggards(); !slices.Equal(got, []ReaderKey{2}) {
+		t.Errorf("laggards %v, want the one that has yet to activate", got)
+	}
 }
 
 // TestWriterDrained follows the end of a stream.

@@ -15,6 +15,7 @@ import (
 // copier writes the steps of a source to a stream.
 type copier struct {
 	w      *sst.Writer
+	served *served
 	live   bool // the source is a stream: failing reads mean that it is gone
 	stderr io.Writer
 	vars   map[string]*pipeVar

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,13 +33,14 @@ const (
 func newDemo(env Env) *cobra.Command {
 	var opt demoOptions
 	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "Show a stream at work between two processes of this machine",
+		Use:     "demo",
+		Short:   "Show a stream at work between two processes of this machine",
+		Example: `  weft demo --steps 100`,
 		Long: `Start a process that simulates the cooling of a plate and writes each step to a
 stream, and another one that attaches through the contact file, reads the steps
 and compares them with the analytic solution. Takes about ten seconds and leaves
 nothing behind. The exit code is 0 if all steps arrived and were right.`,
-		Args: args(cobra.NoArgs),
+		Args: names(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := opt.check(); err != nil {
 				return err
@@ -98,8 +100,12 @@ func runDemo(ctx context.Context, env Env, opt demoOptions) (err error) {
 		cancel(err)
 		return errors.Join(err, writer.wait())
 	}
-	fmt.Fprintf(env.Stdout, "process %d writes the temperature of a plate, %d x %d double, to the stream %s\n", writer.pid(), opt.size, opt.size, streamName(dir))
-	fmt.Fprintf(env.Stdout, "process %d attaches to it and reads\n", reader.pid())
+	out := newOutput(env.Stdout)
+	out.printf("process %d writes the temperature of a plate, %d x %d double, to the stream %s\n", writer.pid(), opt.size, opt.size, streamName(dir))
+	out.printf("process %d attaches to it and reads\n", reader.pid())
+	if err := out.flush(); err != nil {
+		cancel(err) // nobody sees it; the processes end, and the folder goes
+	}
 	go func() { // a dead child ends the other
 		if err := writer.wait(); err != nil {
 			cancel(err)
@@ -121,7 +127,7 @@ func runDemo(ctx context.Context, env Env, opt demoOptions) (err error) {
 	if err := errors.Join(writerErr, readerErr, watchErr); err != nil {
 		return err
 	}
-	return sum.print(env, opt)
+	return sum.print(env.Width, out, opt)
 }
 
 // shared makes a writer safe for several goroutines: the processes of the demo
@@ -186,21 +192,25 @@ func watchDemo(env Env, opt demoOptions, r io.Reader) (*summary, error) {
 	}
 }
 
-// print writes the summary and judges.
-func (s *summary) print(env Env, opt demoOptions) error {
-	if env.Width == 0 {
-		fmt.Fprintf(env.Stdout, "the plate at the end:\n%s", s.picture.render(false))
+// print writes the summary and judges. Width is that of the terminal, 0 if
+// there is none.
+func (s *summary) print(width int, out *output, opt demoOptions) error {
+	if width == 0 {
+		out.printf("the plate at the end:\n%s", s.picture.render(false))
 	}
 	const mega = 1e6
 	seconds := s.last.Sub(s.begin).Seconds()
-	fmt.Fprintf(env.Stdout, "%d of %d steps, %.1f MB in %.1f s: %.1f MB/s at the pace of the simulation\n",
+	out.printf("%d of %d steps, %.1f MB in %.1f s: %.1f MB/s at the pace of the simulation\n",
 		s.steps, opt.steps, float64(s.bytes)/mega, seconds, float64(s.bytes)/mega/max(seconds, 1e-3))
 	tol := tolerance(opt.size)
 	verdict := "ok"
 	if !(s.deviation <= tol) {
 		verdict = "TOO LARGE"
 	}
-	fmt.Fprintf(env.Stdout, "largest deviation from the analytic solution %.2g, tolerance %.2g (h squared): %s\n", s.deviation, tol, verdict)
+	out.printf("largest deviation from the analytic solution %.2g, tolerance %.2g (h squared): %s\n", s.deviation, tol, verdict)
+	if err := out.flush(); err != nil {
+		return err
+	}
 	switch {
 	case s.steps != opt.steps:
 		return fmt.Errorf("%d of %d steps arrived", s.steps, opt.steps)
@@ -230,6 +240,9 @@ func startChild(ctx context.Context, env Env, args []string, stdout io.WriteClos
 	}
 	cmd := exec.CommandContext(ctx, env.Self[0], args...)
 	cmd.Args[0] = env.Self[1]
+	// Ctrl-C of a terminal goes to this process alone, which ends the others: one
+	// message, and its folder is removed after they have gone.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -54,6 +54,42 @@ func TestDemoChildTalksNonsense(t *testing.T) {
 	mustBeEmpty(t)
 }
 
+// The output fails: the disk is full, or the reader of a pipe has left. The demo
+// ends, tells by its exit code, and leaves nothing.
+func TestDemoOutputFails(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	r, broken, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broken.Close()
+	r.Close()
+	for _, c := range []struct {
+		out  *os.File
+		code int
+		text string
+	}{
+		{full, exitFailed, "no space left"},
+		{broken, exitPipe, ""},
+	} {
+		env, _, errs := demoEnv(t, self)
+		env.Stdout, env.Self[1] = c.out, "weft" // see TestMain
+		code := Run(t.Context(), env, []string{"demo", "--steps", "3", "--size", "16", "--interval", "1ms"})
+		if code != c.code || !strings.Contains(errs.String(), c.text) || c.text == "" && errs.Len() > 0 {
+			t.Errorf("exit code %d, want %d; stderr %q, want %q", code, c.code, errs, c.text)
+		}
+		mustBeEmpty(t)
+	}
+}
+
 func TestDemoCancelled(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "child")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec cat\n"), 0o700); err != nil {

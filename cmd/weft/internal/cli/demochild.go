@@ -40,7 +40,7 @@ func newDemoChild(env Env, name string, run demoRun) *cobra.Command {
 		Use:    name + " DIR",
 		Short:  "Part of weft demo",
 		Hidden: true,
-		Args:   args(cobra.ExactArgs(1)),
+		Args:   names("DIR"),
 		RunE: func(cmd *cobra.Command, list []string) (err error) {
 			if err := opt.check(); err != nil {
 				return err
@@ -51,7 +51,11 @@ func newDemoChild(env Env, name string, run demoRun) *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, session.Close()) }()
-			return run(ctx, env, opt, session, list[0])
+			err = run(ctx, env, opt, session, list[0])
+			if ctx.Err() != nil {
+				return errReported // the parent tells
+			}
+			return err
 		},
 	}
 	opt.flags(cmd)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,29 +26,38 @@ type dumpOptions struct {
 func newDump(env Env) *cobra.Command {
 	var opt dumpOptions
 	cmd := &cobra.Command{
-		Use:   "dump [-v VAR]... [--start a,b --count c,d] [--steps N] [--follow] [--timeout D] [--json] NAME",
-		Short: "Print the data of a BP5 file or of a running stream, step by step",
+		Use:        "dump [-v VAR]... [--start a,b --count c,d] [--steps N] [--follow] [--timeout D] [--json] NAME",
+		SuggestFor: []string{"cat", "print", "read", "bpdump"},
+		Short:      "Print the data of a BP5 file or of a running stream, step by step",
+		Example: `  weft dump -v T --start 0,0 --count 1,-1 run.bp
+  weft dump --json --steps 10 sim`,
 		Long: `Print the data of all steps, or of the first N that come. From a file, dump reads
 what is there, or with --follow what comes until the writer closes it. From a
 stream, it reads the steps from the next one on; the writer goes on when dump
 leaves. Attaching to a stream counts for the writer's RendezvousReaderCount, and
 a slow dump holds up a writer with a queue limit.
 
--v takes a name, or a pattern as in the shell. --start and --count select a part
-of each array that has as many dimensions; a negative start counts from the end,
-a count of -1 means the rest.`,
-		Args: args(cobra.ExactArgs(1)),
+-v takes a name, or a pattern: * is any characters, / too, ? is one, [a-c] one of
+several. For several variables give it several times: a comma is part of a name.
+
+--start and --count select a part of each array that is printed, of each block of
+a local array. They have a number for each dimension, separated by commas; single
+values are printed whole. Indexes count from 0. A negative start counts from the
+end: -1 is the last. A count of -1 is the rest. Without --start the part begins at
+0, without --count it is the rest. An array with another number of dimensions, or
+too small, is named on stderr, and the exit code is 1.`,
+		Args: names("NAME"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			return runDump(cmd.Context(), env, list[0], opt)
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&opt.vars, "var", "v", nil, "variable to print, name or pattern; may be given several times")
-	f.StringVar(&opt.start, "start", "", "first index in each dimension")
-	f.StringVar(&opt.count, "count", "", "number of elements in each dimension")
-	f.IntVar(&opt.steps, "steps", 0, "leave after this many steps")
+	f.StringArrayVarP(&opt.vars, "var", "v", nil, "variable to print, name or pattern; may be given several times (default: all)")
+	f.StringVar(&opt.start, "start", "", "first index in each dimension, from 0; negative counts from the end (default: 0)")
+	f.StringVar(&opt.count, "count", "", "number of elements in each dimension; -1 is the rest (default: the rest)")
+	f.IntVar(&opt.steps, "steps", 0, "leave after this many steps (default: all)")
 	f.BoolVar(&opt.follow, "follow", false, "wait for more steps of a file that is being written")
-	f.DurationVar(&opt.timeout, "timeout", 0, "give up when nothing comes for this long")
+	f.DurationVar(&opt.timeout, "timeout", 0, "give up when nothing comes for this long, such as 5s (default: nothing is waited\nfor to appear, 60s to attach to a stream, the next step without end)")
 	f.BoolVar(&opt.json, "json", false, "print one JSON object a step")
 	return cmd
 }
@@ -58,13 +68,18 @@ type dumper struct {
 	opt   dumpOptions
 	cut   slice
 	out   *output
+	name  string
 	found map[string]bool // patterns that matched
+	steps int             // seen
+	first uint64          // number of the first of them
+	all   bool            // there are no more
 	bad   bool            // stderr was told of something
+	told  map[string]bool // what it was told of variables, once each
 	attrs map[string]string
 }
 
 func runDump(ctx context.Context, env Env, name string, opt dumpOptions) (err error) {
-	d := &dumper{env: env, opt: opt, out: newOutput(env.Stdout), found: map[string]bool{}, attrs: map[string]string{}}
+	d := &dumper{env: env, opt: opt, name: name, out: newOutput(env.Stdout), found: map[string]bool{}, told: map[string]bool{}, attrs: map[string]string{}}
 	if err := d.check(); err != nil {
 		return err
 	}
@@ -76,11 +91,10 @@ func runDump(ctx context.Context, env Env, name string, opt dumpOptions) (err er
 	if err := d.run(ctx, src); err != nil {
 		return err
 	}
-	for _, p := range opt.vars {
-		if !d.found[p] {
-			d.complain(fmt.Errorf("no variable %q in any step", p))
-		}
+	if !opt.follow {
+		sayUnfinished(env.Stderr, name, src)
 	}
+	d.sumUp(src.Live())
 	if d.bad {
 		return errReported
 	}
@@ -92,6 +106,9 @@ func (d *dumper) check() (err error) {
 		return err
 	}
 	for _, p := range d.opt.vars {
+		if p == "" {
+			return usagef("-v: the name is empty")
+		}
 		if _, err := path.Match(p, ""); err != nil {
 			return usagef("-v %s: %w", p, err)
 		}
@@ -106,6 +123,7 @@ func (d *dumper) run(ctx context.Context, src source) error {
 	for n := 0; d.opt.steps == 0 || n < d.opt.steps; n++ {
 		st, err := src.Next(ctx)
 		if errors.Is(err, io.EOF) {
+			d.all = true
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -130,6 +148,11 @@ func (d *dumper) step(ctx context.Context, st *step.Step) error {
 			vars = append(vars, v)
 		}
 	}
+	if d.steps == 0 {
+		d.first = st.Number()
+		d.sayMissing(st)
+	}
+	d.steps++
 	show := d.stepText
 	if d.opt.json {
 		show = d.stepJSON
@@ -150,16 +173,22 @@ func (d *dumper) wanted(name string) bool {
 	}
 	any := false
 	for _, p := range d.opt.vars {
-		ok, err := path.Match(p, name)
-		if p == name || err == nil && ok {
+		if matches(p, name) {
 			d.found[p], any = true, true
 		}
 	}
 	return any
 }
 
-// complain names something bad on stderr; the rest goes on.
-func (d *dumper) complain(err error) {
+// complain names what is wrong with a variable on stderr, once and not in every
+// step; the rest goes on.
+func (d *dumper) complain(st *step.Step, err error) {
 	d.bad = true
-	fmt.Fprintf(d.env.Stderr, "weft: %s\n", message(err))
+	// Some errors know their step, and all would differ.
+	text := strings.TrimPrefix(message(err), fmt.Sprintf("step %d: ", st.Number()))
+	if d.told[text] {
+		return
+	}
+	d.told[text] = true
+	fmt.Fprintf(d.env.Stderr, "weft: %s: step %d: %s\n", printable(d.name), st.Number(), text)
 }

@@ -20,7 +20,7 @@ func (d *dumper) stepJSON(ctx context.Context, st *step.Step, vars []*step.Varia
 			if isOutput(err) || ctx.Err() != nil {
 				return err
 			}
-			d.complain(err)
+			d.complain(st, err)
 			d.out.bytes(appendJSONString([]byte(`,"error":`), message(err)))
 		}
 		d.out.text("}")

@@ -14,6 +14,9 @@ const elementsPerRow = 6
 
 // stepText prints one step for people, as "bpls -dt" does.
 func (d *dumper) stepText(ctx context.Context, st *step.Step, vars []*step.Variable) error {
+	if len(d.opt.vars) > 0 && len(vars) == 0 {
+		return nil // a step without any of the wanted ones
+	}
 	d.out.printf("Step %d:\n", st.Number())
 	var attrs []line
 	if len(d.opt.vars) == 0 {
@@ -35,7 +38,7 @@ func (d *dumper) stepText(ctx context.Context, st *step.Step, vars []*step.Varia
 			if isOutput(err) || ctx.Err() != nil {
 				return err
 			}
-			d.complain(err)
+			d.complain(st, err)
 			d.out.printf("\n    ! %s\n", message(err))
 		}
 	}

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
-
-	"github.com/spf13/cobra"
+	"syscall"
 
 	"github.com/weft-fabric/weft/bp"
 	"github.com/weft-fabric/weft/sst"
@@ -18,7 +19,8 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
-	exitAtOnce = 130
+	exitAtOnce = 130 // 128 + SIGINT
+	exitPipe   = 141 // 128 + SIGPIPE
 )
 
 // usageError is an error of whoever typed the command.
@@ -37,6 +39,9 @@ func exitCode(stderr io.Writer, err error) int {
 	if err == nil {
 		return exitOK
 	}
+	if errors.Is(err, syscall.EPIPE) && toStdout(err) {
+		return exitPipe // whoever read the output has left, and knows
+	}
 	if !errors.Is(err, errReported) {
 		fmt.Fprintf(stderr, "weft: %s\n", message(err))
 	}
@@ -44,6 +49,13 @@ func exitCode(stderr io.Writer, err error) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// toStdout reports whether err comes from writing the output, with or without
+// help of an [output].
+func toStdout(err error) bool {
+	path, ok := errors.AsType[*fs.PathError](err)
+	return isOutput(err) || ok && path.Path == os.Stdout.Name()
 }
 
 // message is the text of an error as users see it.
@@ -58,25 +70,16 @@ func message(err error) string {
 	return printable(text)
 }
 
-// noDataset reports whether err says that the name is no whole dataset.
+// noDataset reports whether err says that the name is no whole dataset, or that
+// a parameter is for the other side of a stream.
 func noDataset(err error) bool {
 	for _, target := range []error{
 		bp.ErrNotBP, bp.ErrEmpty, bp.ErrStream, bp.ErrVersion, bp.ErrByteOrder, bp.ErrObjectStore, bp.ErrIncomplete, bp.ErrDamaged,
-		sst.ErrContact, errNothing,
+		sst.ErrContact, sst.ErrParam, errNothing,
 	} {
 		if errors.Is(err, target) {
 			return true
 		}
 	}
 	return false
-}
-
-// args makes cobra's complaints about arguments usage errors.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, list []string) error {
-		if err := check(cmd, list); err != nil {
-			return usagef("%w (see weft %s --help)", err, cmd.Name())
-		}
-		return nil
-	}
 }

@@ -156,7 +156,7 @@ func appendJSONString(b []byte, s string) []byte {
 			b = append(b, `\n`...)
 		case r == '\t':
 			b = append(b, `\t`...)
-		case r < ' ' || r == 0x7f:
+		case r < ' ' || r >= 0x7f && r < 0xa0: // some terminals act on the latter, too
 			b = append(b, `\u00`...)
 			b = append(b, hex[r>>4], hex[r&15])
 		default:

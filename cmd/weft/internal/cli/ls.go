@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -18,8 +17,11 @@ type lsOptions struct {
 func newLs(env Env) *cobra.Command {
 	var opt lsOptions
 	cmd := &cobra.Command{
-		Use:   "ls [-l] [-a] [-v] [--json] NAME",
-		Short: "List the variables of a BP5 file or of the next step of a stream",
+		Use:        "ls [-l] [-a] [-v] [--json] NAME",
+		SuggestFor: []string{"list", "bpls", "show", "info"},
+		Short:      "List the variables of a BP5 file or of the next step of a stream",
+		Example: `  weft ls -l run.bp
+  weft ls --timeout 30s sim`,
 		Long: `List variables as bpls does: type, name, number of steps, and shape. A dimension
 that changes from step to step shows as "__".
 
@@ -27,10 +29,12 @@ On a stream, ls attaches, shows the next step and leaves; the writer goes on.
 Attaching does something to a real writer: a reader counts for
 RendezvousReaderCount, so a writer that waits for one starts; and while it is
 attached it holds steps, and takes its turn where steps are dealt round-robin.
+Ctrl-C while ls attaches waits until the writer has answered: leaving at once can
+HANG OR CRASH an ADIOS2 writer.
 
 Minimum and maximum (-l) are those that the writer recorded. ADIOS2 records none
 in streams; there, the data of the step is read instead.`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: names("NAME"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			return runLs(cmd.Context(), env, list[0], opt)
 		},
@@ -40,7 +44,7 @@ in streams; there, the data of the step is read instead.`,
 	f.BoolVarP(&opt.attrs, "attrs", "a", false, "list attributes too")
 	f.BoolVarP(&opt.verbose, "verbose", "v", false, "show what the file or stream is")
 	f.BoolVar(&opt.json, "json", false, "print one JSON object")
-	f.DurationVar(&opt.timeout, "timeout", 0, "wait this long for the stream and its next step")
+	f.DurationVar(&opt.timeout, "timeout", 0, "wait this long for the file or stream to appear, to attach, and for the next step;\nan attachment that has begun is finished even if that takes longer (default: nothing\nis waited for to appear, 60s to attach, the next step without end)")
 	return cmd
 }
 
@@ -63,8 +67,8 @@ func runLs(ctx context.Context, env Env, name string, opt lsOptions) (err error)
 	if err := out.flush(); err != nil {
 		return err
 	}
-	if f, ok := src.(*fileSource); ok && scanErr == nil && f.Active() {
-		fmt.Fprintf(env.Stderr, "weft: %s: unfinished: %d whole steps; its writer is at work, or ended without close\n", name, f.NumSteps())
+	if scanErr == nil {
+		sayUnfinished(env.Stderr, name, src)
 	}
 	return scanErr
 }

@@ -2,12 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"golang.org/x/term"
 
@@ -46,37 +42,6 @@ func processEnv() Env {
 		env.Color = env.Width > 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
 	return env
-}
-
-// errInterrupted is the cause of a context that a signal ended.
-var errInterrupted = errors.New("interrupted")
-
-// signals returns a context that the first SIGINT or SIGTERM ends. The second
-// one ends the process: whatever is still being waited for is given up.
-func signals(stderr io.Writer) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	ch := make(chan os.Signal, 2)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() {
-		for n := 0; ; n++ {
-			select {
-			case <-done:
-				return
-			case <-ch:
-			}
-			if n > 0 {
-				fmt.Fprintln(stderr, "weft: left at once")
-				os.Exit(exitAtOnce)
-			}
-			cancel(errInterrupted)
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(ch)
-		close(done)
-		cancel(nil)
-	}
 }
 
 // Run runs one command and returns its exit code.

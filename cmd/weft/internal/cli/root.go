@@ -2,11 +2,15 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
+
+// suggestDistance is how many letters of a command may be wrong.
+const suggestDistance = 2
 
 // newRoot makes the command with all its subcommands.
 func newRoot(env Env) *cobra.Command {
@@ -16,21 +20,40 @@ func newRoot(env Env) *cobra.Command {
 		Long: `weft reads the live SST streams of ADIOS2 programs, and BP5 files, and feeds
 ADIOS2 readers.
 
-NAME is a BP5 folder, or a stream: its contact file, with or without ".sst".`,
+NAME is a BP5 folder, or a stream: its contact file, with or without ".sst".
+
+Exit codes: 0 all done; 1 something could not be done, and stderr says what;
+2 wrong usage, or NAME is no whole dataset; 130 left at once by a later Ctrl-C;
+141 whoever read the output has left.
+
+Unless told otherwise: ls and dump do not wait for NAME to appear, wait 60s to
+attach to a stream, and wait for its next step without end; pipe waits for one
+reader and queues at most 4 steps for it.
+
+Ctrl-C ends a command cleanly; again after one second, it leaves at once. While a
+command attaches to a stream, that can HANG OR CRASH an ADIOS2 writer.`,
+		Example: `  weft demo
+  weft ls -l run.bp
+  weft dump -v T --steps 10 sim
+  weft pipe run.bp replay
+  weft completion bash > weft.bash`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cmd.Help()
-		},
+		Version:       version(),
+		Args:          onlyCommands,
+		RunE:          showHelp,
+
+		SuggestionsMinimumDistance: suggestDistance,
 	}
+	root.Flags().Bool("version", false, "print the version") // cobra's own would take -v
+	root.SetVersionTemplate(versionLine())
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w (see %s --help)", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newLs(env), newDump(env), newPipe(env), newDemo(env), newDemoWriter(env), newDemoReader(env), newVersion(env))
+	strictCompletion(root)
 	return root
 }
 
@@ -38,12 +61,16 @@ func newVersion(env Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  args(cobra.NoArgs),
+		Args:  names(),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(env.Stdout, "weft %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := io.WriteString(env.Stdout, versionLine())
 			return err
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("weft %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // version is what the Go tool knows of the build: a tag, or a commit.

@@ -43,6 +43,10 @@ func TestExitCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := bpfixture.Extract(t, "main-nostats")
+	headless := bpfixture.Extract(t, "main-shapes-3ranks")
+	if err := os.Remove(filepath.Join(headless, "data.0")); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		args []string
@@ -61,9 +65,19 @@ func TestExitCodes(t *testing.T) {
 		{"incomplete, listed", []string{"ls", cut}, exitUsage, "whole steps"},
 		{"no such step in time", []string{"dump", "--timeout", "10ms", filepath.Join(dir, "nothere")}, exitUsage, "after 10ms"},
 		{"pattern", []string{"dump", "-v", "[", good}, exitUsage, "syntax error"},
-		{"slice", []string{"dump", "--start", "a", good}, exitUsage, `"a" is no number`},
+		{"slice", []string{"dump", "--start", "a", good}, exitUsage, `"a" is no whole number`},
 		{"slices", []string{"dump", "--start", "1", "--count", "1,1", good}, exitUsage, "--start has 1 dimensions, --count has 2"},
 		{"negative", []string{"dump", "--steps", "-1", good}, exitUsage, "not negative"},
+		{"negative count", []string{"dump", "--count", "-2", good}, exitUsage, "is no number of elements"},
+		{"unknown command", []string{"nosuch"}, exitUsage, "unknown command"},
+		{"unknown topic", []string{"help", "lst"}, exitUsage, "did you mean ls?"},
+		{"unknown shell", []string{"completion", "tcsh"}, exitUsage, "there is one for bash"},
+		{"no unit", []string{"ls", "--timeout", "5", good}, exitUsage, "as in 5s"},
+		{"index", []string{"ls", filepath.Join(good, "md.idx")}, exitUsage, "give the folder"},
+		{"contact file without suffix", []string{"ls", file("contact", "#ADIOS2-SST v0\n")}, exitUsage, "rename it"},
+		{"parameter of readers", []string{"pipe", good, filepath.Join(dir, "s"), "--param", "OpenTimeoutSecs=1"}, exitUsage, "parameter of the reader"},
+		{"no data", []string{"dump", headless}, exitFailed, "data.0"},
+		{"no data for pipe", []string{"pipe", headless, filepath.Join(dir, "s"), "--param", "RendezvousReaderCount=0"}, exitFailed, "data.0"},
 		{"target without folder", []string{"pipe", good, filepath.Join(dir, "no", "x")}, exitFailed, "no such file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

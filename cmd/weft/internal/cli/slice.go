@@ -19,6 +19,11 @@ func parseSlice(start, count string) (s slice, err error) {
 	if s.count, err = parseInts("--count", count); err != nil {
 		return s, err
 	}
+	for _, n := range s.count {
+		if n < -1 {
+			return s, usagef("--count %s: %d is no number of elements; -1 is the rest", count, n)
+		}
+	}
 	if s.start != nil && s.count != nil && len(s.start) != len(s.count) {
 		return s, usagef("--start has %d dimensions, --count has %d", len(s.start), len(s.count))
 	}
@@ -33,7 +38,7 @@ func parseInts(flag, text string) ([]int64, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
 		if err != nil {
-			return nil, usagef("%s %s: %q is no number", flag, text, part)
+			return nil, usagef("%s %s: %q is no whole number", flag, text, part)
 		}
 		list = append(list, n)
 	}
@@ -62,18 +67,31 @@ func (s slice) box(shape []uint64) (step.Box, error) {
 		if s.count != nil {
 			count = s.count[d]
 		}
+		given := from
 		if from < 0 {
 			from += int64(n)
+		}
+		if from < 0 || from > int64(n) {
+			return box, fmt.Errorf("--start is %d in dimension %d, which %s: %w", given, d, extent(n), step.ErrSelection)
 		}
 		if count == -1 {
 			count = int64(n) - from
 		}
-		if from < 0 || count < 0 || from > int64(n) || count > int64(n)-from {
-			return box, fmt.Errorf("elements %d to %d of dimension %d, which has %d: %w", from, from+count, d, n, step.ErrSelection)
+		if count > int64(n)-from {
+			last := uint64(from) + uint64(count) - 1
+			return box, fmt.Errorf("elements %d to %d of dimension %d, which %s: %w", from, last, d, extent(n), step.ErrSelection)
 		}
 		box.Start[d], box.Count[d] = uint64(from), uint64(count)
 	}
 	return box, nil
+}
+
+// extent says which elements a dimension has.
+func extent(n uint64) string {
+	if n == 0 {
+		return "has none"
+	}
+	return fmt.Sprintf("has elements 0 to %d", n-1)
 }
 
 // selectionOf returns what is read of an array or a value.

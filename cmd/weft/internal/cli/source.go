@@ -52,6 +52,12 @@ const contactSuffix = ".sst"
 // time-out it waits for something of that name.
 func openSource(ctx context.Context, env Env, name string, opt sourceOptions) (source, error) {
 	log := newLogger(env.Stderr)
+	if bare := strings.TrimRight(name, "/"); bare != "" {
+		name = bare // a stream's name has none at its end
+	}
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	live, err := awaitName(ctx, log, name, opt)
 	if err != nil {
 		return nil, err
@@ -77,11 +83,12 @@ func awaitName(ctx context.Context, log *slog.Logger, name string, opt sourceOpt
 	const every = 100 * time.Millisecond // file systems offer no event
 	begin, told := time.Now(), false
 	for {
+		waited := time.Since(begin)
 		exists, live := look(name)
-		if exists {
+		// A stream may come beside a folder that is no file; package bp follows files.
+		if exists && (live || opt.follow || waited >= limit || !bareFolder(name)) {
 			return live, nil
 		}
-		waited := time.Since(begin)
 		if waited >= limit {
 			return false, nothing(name, limit)
 		}
@@ -103,8 +110,9 @@ func look(name string) (exists, live bool) {
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
-		return true, false
-	case err == nil && (isContact(name) || strings.HasSuffix(name, contactSuffix)):
+		// A folder of the same name that is no file does not hide a stream.
+		return true, bareFolder(name) && isFile(name+contactSuffix)
+	case err == nil && strings.HasSuffix(name, contactSuffix):
 		return true, true
 	case err == nil:
 		// A stream "x" may have other files called x near it.
@@ -114,6 +122,43 @@ func look(name string) (exists, live bool) {
 	}
 	_, err = os.Stat(name + contactSuffix)
 	return err == nil, err == nil
+}
+
+// indexName is the file by which a folder is a BP5 file.
+const indexName = "md.idx"
+
+// bareFolder reports whether a name is a folder that is no BP5 file, or not yet.
+func bareFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir() && !isFile(filepath.Join(name, indexName))
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// checkName refuses names that are nearly right, and says which are.
+func checkName(name string) error {
+	if !isFile(name) {
+		return nil
+	}
+	base, folder := filepath.Base(name), filepath.Dir(name)
+	part := base == indexName || base == "md.0" || base == "mmd.0" || strings.HasPrefix(base, "data.")
+	switch {
+	case part && isFile(filepath.Join(folder, indexName)):
+		if folder == "." {
+			if abs, err := filepath.Abs(folder); err == nil {
+				folder = abs
+			}
+		}
+		return usagef("%s is a part of a BP5 file: give the folder, %s", name, folder)
+	case strings.HasSuffix(name, contactSuffix) || isContact(name+contactSuffix):
+		return nil
+	case isContact(name):
+		return usagef("%s is the contact file of a stream, but its name does not end in %s: rename it to %s%s", name, contactSuffix, name, contactSuffix)
+	}
+	return nil
 }
 
 // isContact reports whether a file begins as contact files do.
@@ -178,6 +223,13 @@ func (s *fileSource) Live() bool { return false }
 func (s *fileSource) Close() error {
 	s.stop()
 	return s.Reader.Close()
+}
+
+// sayUnfinished tells of a file that its writer has not closed.
+func sayUnfinished(stderr io.Writer, name string, src source) {
+	if f, ok := src.(*fileSource); ok && f.Active() {
+		fmt.Fprintf(stderr, "weft: %s: unfinished: %d whole steps; its writer is at work, or ended without close\n", printable(name), f.NumSteps())
+	}
 }
 
 func (s *fileSource) Describe() []string {

@@ -36,7 +36,7 @@ func openStream(ctx context.Context, log *slog.Logger, name string, opt sourceOp
 	}
 	r, err := sst.Open(ctx, name, sst.ReaderConfig{Session: s.session, Params: params})
 	if err != nil {
-		return nil, errors.Join(err, s.closeSession())
+		return nil, errors.Join(err, s.closeSession(true))
 	}
 	s.Reader = r
 	return s, nil
@@ -56,25 +56,29 @@ func (s *streamSource) Ranks() int { return max(1, s.Info().Ranks) }
 func (s *streamSource) Live() bool { return true }
 
 func (s *streamSource) Close() error {
-	return errors.Join(s.Reader.Close(), s.closeSession())
+	return errors.Join(s.Reader.Close(), s.closeSession(false))
 }
 
-// closeSession ends the session if it is ours. That may take a while: a real
-// writer hangs when a reader leaves in the middle of opening, so an opening
-// that was given up is finished first.
-func (s *streamSource) closeSession() error {
+// closeSession ends the session if it is ours.
+func (s *streamSource) closeSession(opening bool) error {
 	if !s.own {
 		return nil
 	}
-	return closeSession(s.session, s.log)
+	return closeSession(s.session, s.log, opening)
 }
 
-// closeSession closes a session and tells when that takes time.
-func closeSession(session *sst.Session, log *slog.Logger) error {
-	t := time.AfterFunc(500*time.Millisecond, func() {
-		log.Warn("finishing the handshake with the writer, which would hang otherwise; Ctrl-C leaves at once")
-	})
-	defer t.Stop()
+// closeSession closes a session. After an opening that was given up that may
+// take a while: a real writer hangs or crashes when a reader leaves in the
+// middle, so the opening is finished first. Users have to know that before they
+// press Ctrl-C again, which is at once.
+func closeSession(session *sst.Session, log *slog.Logger, opening bool) error {
+	if opening {
+		const noTime = 20 * time.Millisecond // openings that had not begun, or need no more than an answer
+		t := time.AfterFunc(noTime, func() {
+			log.Warn("finishing the handshake with the writer first: leaving now can HANG OR CRASH an ADIOS2 writer. Ctrl-C after one second leaves all the same")
+		})
+		defer t.Stop()
+	}
 	return session.Close()
 }
 
@@ -83,7 +87,15 @@ func (s *streamSource) Describe() []string {
 	return []string{
 		"  of writers:    " + fmt.Sprint(i.Ranks),
 		"  writer:        " + i.Writer + " " + i.Release,
-		"  data plane:    " + i.Plane,
+		"  data plane:    " + planeText(i.Plane),
 		"  array order:   " + order(i.ColumnMajor),
 	}
+}
+
+// planeText explains the data plane: evpath is ADIOS2's name of plain sockets.
+func planeText(plane string) string {
+	if plane == "evpath" {
+		return "sockets (evpath)"
+	}
+	return plane
 }

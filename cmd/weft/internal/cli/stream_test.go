@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -113,6 +114,27 @@ func TestLsComputesBounds(t *testing.T) {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("no line %q in\n%s", want, got.stdout)
 		}
+	}
+}
+
+// A folder of the same name does not hide a stream that comes while ls waits.
+func TestStreamBesideFolder(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	name := filepath.Join(t.TempDir(), "s")
+	if err := os.Mkdir(name, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(ctx, "ls", "--timeout", "10ms", name); r.code != exitUsage || !strings.Contains(r.stderr, "not a BP5 file") {
+		t.Errorf("no stream: %+v", r)
+	}
+	listed := make(chan result, 1)
+	go func() { listed <- run(ctx, "ls", "--timeout", "30s", name) }()
+	if err := writeLarge(ctx, name, 2, 2); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-listed; r.code != exitOK || !strings.Contains(r.stdout, "big") {
+		t.Errorf("%+v", r)
 	}
 }
 
