@@ -55,7 +55,7 @@ func runPipe(ctx context.Context, env Env, in, out string, params []string, time
 		return err
 	}
 	log := newLogger(env.Stderr)
-	session, err := sst.NewSession(ctx, sst.SessionConfig{Logger: log, NetworkInterface: iface(p)})
+	session, err := sst.NewSession(ctx, sst.SessionConfig{Logger: log, NetworkInterface: iface(p), HandshakeGrace: handshakeGrace})
 	if err != nil {
 		return err
 	}

@@ -20,11 +20,16 @@ type streamSource struct {
 	timeout time.Duration
 }
 
+// handshakeGrace is how long an opening that was given up is finished. A
+// simulation answers in its next EndStep, which may be hours away; who does not
+// want to wait presses Ctrl-C again, and has been told of the risk.
+const handshakeGrace = 24 * time.Hour
+
 // openStream attaches to a stream.
 func openStream(ctx context.Context, log *slog.Logger, name string, opt sourceOptions) (source, error) {
 	s := &streamSource{log: log, session: opt.session, timeout: opt.timeout}
 	if s.session == nil {
-		session, err := sst.NewSession(ctx, sst.SessionConfig{Logger: log})
+		session, err := sst.NewSession(ctx, sst.SessionConfig{Logger: log, HandshakeGrace: handshakeGrace})
 		if err != nil {
 			return nil, err
 		}

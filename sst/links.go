@@ -1,0 +1,132 @@
+package sst
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weft-fabric/weft/internal/wire/cm"
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+	"github.com/weft-fabric/weft/sst/internal/carrier"
+)
+
+// linkUse counts the streams that need a link.
+type linkUse struct {
+	streams int
+	closing bool // its last stream has gone: nobody may take it up again
+	peer    bool // the peer reads streams of ours over it: closing it is up to the peer
+	weft    bool // the peer said that it is Weft
+}
+
+// use adds a stream to a link, unless that is about to close; unuse closes the
+// link with its last one. A link that the peer made, or reads over, is left to
+// the peer: another of its streams may be opening on it.
+func (s *Session) use(l carrier.Link) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.linkUse(l)
+	if u.closing {
+		return false
+	}
+	u.streams++
+	return true
+}
+
+func (s *Session) unuse(l carrier.Link) {
+	s.mu.Lock()
+	u := s.links[l]
+	last := false
+	if u != nil {
+		u.streams--
+		last = u.streams == 0 && !u.peer && !l.Info().Inbound
+		u.closing = last
+	}
+	s.mu.Unlock()
+	if last {
+		l.Close()
+	}
+}
+
+// peerReads notes that the peer of a link asked for a stream of ours.
+func (s *Session) peerReads(l carrier.Link, weft bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.linkUse(l)
+	u.peer = true
+	u.weft = u.weft || weft
+}
+
+// linkUse returns the entry of a link. The caller holds mu.
+func (s *Session) linkUse(l carrier.Link) *linkUse {
+	u := s.links[l]
+	if u == nil {
+		u = &linkUse{}
+		s.links[l] = u
+	}
+	return u
+}
+
+// dial connects to a contact, or finds the connection that exists. The caller is
+// one of its users, until unuse.
+func (s *Session) dial(ctx context.Context, c cm.Contact) (carrier.Link, error) {
+	for {
+		l, err := s.cm.Dial(ctx, c)
+		if err != nil || s.use(l) {
+			return l, err
+		}
+		select {
+		case <-l.Done(): // another stream was closing it
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// send encodes m and queues it on the link. Done is called when its memory is
+// no longer needed; it may be nil.
+func (s *Session) send(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done func()) error {
+	f, parts, err := sstmsg.Encode(m, o)
+	if err != nil {
+		if done != nil {
+			done()
+		}
+		return err
+	}
+	r := carrier.Record{Format: f, Parts: parts}
+	if done != nil {
+		r.Done = func(error) { done() }
+	}
+	return l.Send(r)
+}
+
+// post is send for messages whose loss nobody waits for: if m cannot be queued
+// the link is of no use any more, and is dropped if it is not down already.
+func (s *Session) post(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done func()) {
+	if err := s.send(l, m, o, done); err != nil && !errors.Is(err, carrier.ErrClosed) {
+		l.Abort(err) // one that is closing writes out what it has first
+	}
+}
+
+// Lost tells every stream that used the link.
+func (h *sessionHandler) Lost(l carrier.Link, err error) {
+	s := (*Session)(h)
+	s.mu.Lock()
+	readers, writers := map[*Reader]struct{}{}, map[*Writer]struct{}{}
+	for _, r := range s.routes {
+		if r.reader != nil {
+			readers[r.reader] = struct{}{}
+		}
+		if r.writer != nil {
+			writers[r.writer] = struct{}{}
+		}
+	}
+	s.mu.Unlock()
+	for r := range readers {
+		r.linkLost(l, err)
+	}
+	for w := range writers {
+		w.linkLost(l, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.links, l)
+}
