@@ -3,6 +3,7 @@ package sst
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
@@ -12,12 +13,19 @@ import (
 // linkUse counts the streams that need a link.
 type linkUse struct {
 	streams int
-	closing bool // its last stream has gone: nobody may take it up again
-	peer    bool // the peer reads streams of ours over it: closing it is up to the peer
-	weft    bool // the peer said that it is Weft
+	closing bool        // it is being closed: nobody may take it up again
+	linger  *time.Timer // closes it after a while without streams, nil while none is needed
+	peer    bool        // the peer reads streams of ours over it: closing it is up to the peer
+	weft    bool        // the peer said that it is Weft
 }
 
-// use adds a stream to a link, unless that is about to close; unuse closes the
+// lingerTime is how long a link to an ADIOS2 writer stays open after our last
+// stream on it has said goodbye. ADIOS2's own readers wait 100 ms (docs/wire/sst.md
+// §9.2): a writer that is just sending us a step when the connection ends can
+// hang.
+const lingerTime = 200 * time.Millisecond
+
+// use adds a stream to a link, unless that is being closed; unuse closes the
 // link with its last one. A link that the peer made, or reads over, is left to
 // the peer: another of its streams may be opening on it.
 func (s *Session) use(l carrier.Link) bool {
@@ -28,21 +36,68 @@ func (s *Session) use(l carrier.Link) bool {
 		return false
 	}
 	u.streams++
+	u.stopLinger()
 	return true
+}
+
+func (u *linkUse) stopLinger() {
+	if u.linger != nil {
+		u.linger.Stop()
+		u.linger = nil
+	}
 }
 
 func (s *Session) unuse(l carrier.Link) {
 	s.mu.Lock()
 	u := s.links[l]
-	last := false
 	if u != nil {
 		u.streams--
-		last = u.streams == 0 && !u.peer && !l.Info().Inbound
-		u.closing = last
+	}
+	idle := u.idle(l)
+	switch {
+	case !idle:
+	case u.weft || l.Info().Release == carrier.ReleaseWeft:
+		u.closing = true
+	default:
+		idle = false
+		u.linger = time.AfterFunc(lingerTime, func() { s.closeIdle(l) })
 	}
 	s.mu.Unlock()
-	if last {
+	if idle {
 		l.Close()
+	}
+}
+
+// idle reports whether nobody needs the link any more, and closing it is up to us.
+func (u *linkUse) idle(l carrier.Link) bool {
+	return u != nil && u.streams == 0 && !u.peer && !l.Info().Inbound
+}
+
+// closeIdle closes a link that has lingered, unless it has found a use.
+func (s *Session) closeIdle(l carrier.Link) {
+	s.mu.Lock()
+	u := s.links[l]
+	idle := u.idle(l)
+	if idle {
+		u.closing = true
+		u.linger = nil
+	}
+	s.mu.Unlock()
+	if idle {
+		l.Close()
+	}
+}
+
+// finishLingering lets links linger that still do, before all are closed.
+func (s *Session) finishLingering() {
+	s.mu.Lock()
+	lingering := false
+	for _, u := range s.links {
+		lingering = lingering || u.linger != nil
+	}
+	s.mu.Unlock()
+	if lingering {
+		<-time.After(lingerTime)
 	}
 }
 
@@ -128,5 +183,8 @@ func (h *sessionHandler) Lost(l carrier.Link, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if u := s.links[l]; u != nil {
+		u.stopLinger()
+	}
 	delete(s.links, l)
 }

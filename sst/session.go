@@ -112,6 +112,7 @@ func (s *Session) close() error {
 		st.abort(ErrClosed)
 	}
 	s.finishHandshakes()
+	s.finishLingering()
 	s.stop(ErrClosed)
 	err := s.cm.Close()
 	s.tasks.Wait()
