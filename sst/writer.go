@@ -299,6 +299,7 @@ func (w *Writer) laggards() []any {
 // step is given up. It is idempotent.
 func (w *Writer) Close() error {
 	w.mu.Lock()
+	w.finished = true // no step begins from here on
 	if w.open != nil {
 		w.open.end() // and no more: somebody may be putting at this moment
 	}
