@@ -226,6 +226,8 @@ func (r *Reader) prepare(f *finder) {
 	}
 	if _, weft := f.file.contact.Mark(); weft {
 		cfg.WeftVersion = weftVersion
+	} else {
+		cfg.Cautious = true
 	}
 	r.link, r.opening = f.link, true
 	r.ids = append(control, data...)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
@@ -45,6 +46,7 @@ type Reader struct {
 	conditions [2]int32
 	opened     chan error // gets the result of Open once
 	changed    signal
+	parting    bool // the session waits for us to leave with care
 	opening    bool // the session counts our handshake as pending
 	leaving    bool // the machine wants the link dropped
 	released   bool // resources are given back
@@ -249,6 +251,12 @@ func (r *Reader) Close() error {
 // abort leaves the stream without waiting.
 func (r *Reader) abort(err error) {
 	r.event(cp.Leave{Err: err})
+	r.mu.Lock()
+	plane := r.plane
+	r.mu.Unlock()
+	if plane != nil {
+		plane.Close(fmt.Errorf("reader of %s: %w", r.name, err))
+	}
 	r.giveBack(err)
 }
 
@@ -387,9 +395,17 @@ func (r *Reader) handle(e cp.ReaderEvent) []cp.ReaderAction {
 			r.plane.Forget(a.Step)
 		case cp.Wake:
 			r.changed.notify()
+		case cp.Part:
+			r.parting = true
+			r.session.pending.Add(1)
+			time.AfterFunc(partingTime, func() { r.event(cp.Settled{}) })
 		case cp.DropLink:
 			r.leaving = true
 		}
+	}
+	if r.parting && r.machine.Phase() != cp.Parting {
+		r.parting = false
+		r.session.pending.Done()
 	}
 	if r.opening && !r.machine.Opening() {
 		r.opening = false
@@ -397,6 +413,10 @@ func (r *Reader) handle(e cp.ReaderEvent) []cp.ReaderAction {
 	}
 	return actions
 }
+
+// partingTime is how long nothing must have come from an ADIOS2 writer before we
+// leave it, unless a whole step comes first.
+const partingTime = 200 * time.Millisecond
 
 // controlLink returns the link to what a writer rank listens on. The caller holds mu.
 func (r *Reader) controlLink(rank int) carrier.Link {

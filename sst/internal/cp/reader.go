@@ -29,13 +29,14 @@ const (
 	Registering       // ReaderRegister sent: from here on the writer depends on us
 	Streaming         // ReaderActivate sent
 	Ended             // WriterClose came, and every step was taken
+	Parting           // about to leave: waiting for a moment at which the writer survives that
 	Failed            // the writer is gone, or broke the protocol
 	Closed            // we left
 )
 
 // String names the phase.
 func (p Phase) String() string {
-	return [...]string{"idle", "querying", "registering", "streaming", "ended", "failed", "closed"}[p]
+	return [...]string{"idle", "querying", "registering", "streaming", "ended", "parting", "failed", "closed"}[p]
 }
 
 // ReaderConfig is what a reader machine needs to know.
@@ -45,6 +46,7 @@ type ReaderConfig struct {
 	SpecPreload bool                // ask for speculative preload
 	Latest      bool                // AlwaysProvideLatestTimestep: skip to the newest step
 	WeftVersion int32               // our version if the writer is Weft, else 0
+	Cautious    bool                // leave only while the writer is not sending to us; see Parting
 	Query       int32               // number of our DPQuery: replies carry nothing else
 	Register    int32               // number of our ReaderRegister
 	CP          sstmsg.CPReader     // our control contact
@@ -72,6 +74,8 @@ type (
 	Next struct{}
 	// Release says that the application is done with the step.
 	Release struct{ Step int64 }
+	// Settled says that for a while nothing has come from the writer.
+	Settled struct{}
 	// Leave closes the reader. Err is what an opening under way ends with.
 	Leave struct{ Err error }
 )
@@ -83,6 +87,7 @@ func (Cancel) readerEvent()     {}
 func (Next) readerEvent()       {}
 func (Release) readerEvent()    {}
 func (Leave) readerEvent()      {}
+func (Settled) readerEvent()    {}
 
 // ReaderAction is something the shell must do, in order.
 type ReaderAction interface{ readerAction() }
@@ -115,6 +120,8 @@ type (
 	Forget struct{ Step int64 }
 	// Wake says that a waiting Next may now succeed.
 	Wake struct{}
+	// Part asks for a Settled event after a while.
+	Part struct{}
 	// DropLink closes the control link after what was sent.
 	DropLink struct{}
 )
@@ -129,6 +136,7 @@ func (Recycle) readerAction()      {}
 func (Forget) readerAction()       {}
 func (Wake) readerAction()         {}
 func (DropLink) readerAction()     {}
+func (Part) readerAction()         {}
 
 // queued is a step that has arrived and was not taken yet.
 type queued struct {
@@ -202,7 +210,7 @@ func (r *Reader) Opening() bool { return r.phase <= Registering }
 
 // Pending reports whether the writer still depends on us: the link must not be
 // dropped.
-func (r *Reader) Pending() bool { return r.phase == Registering }
+func (r *Reader) Pending() bool { return r.phase == Registering || r.phase == Parting }
 
 // Handle takes one event and returns what to do.
 func (r *Reader) Handle(e ReaderEvent) []ReaderAction {
@@ -219,6 +227,8 @@ func (r *Reader) Handle(e ReaderEvent) []ReaderAction {
 		return r.next()
 	case Release:
 		return r.release(e.Step)
+	case Settled:
+		return r.part()
 	case Leave:
 		return r.leave(e.Err)
 	}
@@ -257,7 +267,7 @@ func (r *Reader) answer(msg sstmsg.Message) []ReaderAction {
 		return nil // nothing follows from it for a reader that never locks
 	case *sstmsg.TimestepMetadata:
 		if r.phase != Streaming {
-			return nil // a step that crossed our ReaderClose
+			return r.part() // or a step that crossed our ReaderClose
 		}
 		return r.broken(fmt.Errorf("step %d after step %d: %w", m.Step, r.lastSeen, errUnexpected))
 	}
@@ -412,7 +422,7 @@ func (r *Reader) step(m *sstmsg.TimestepMetadata, free func()) []ReaderAction {
 
 func (r *Reader) writerClosed() []ReaderAction {
 	if r.phase != Streaming {
-		return nil
+		return r.part()
 	}
 	r.closing = true
 	return []ReaderAction{Wake{}}
@@ -444,7 +454,7 @@ func (r *Reader) next() []ReaderAction {
 	switch {
 	case r.failure != nil:
 		return append(actions, EndOfStream{r.failure})
-	case r.phase == Closed:
+	case r.phase == Closed || r.phase == Parting:
 		return append(actions, EndOfStream{fmt.Errorf("reader was %w: %w", ErrClosed, ErrOutOfOrder)})
 	case r.closing:
 		r.phase = Ended
@@ -486,6 +496,9 @@ func (r *Reader) lost(err error) []ReaderAction {
 			return nil
 		}
 		return []ReaderAction{OpenFailed{fmt.Errorf("while opening: %w: %w", ErrWriterLost, orEOF(err))}}
+	case Parting:
+		r.phase = Closed
+		return []ReaderAction{DropLink{}, Wake{}}
 	case Streaming:
 		if r.closing {
 			return []ReaderAction{Wake{}}
@@ -547,26 +560,47 @@ func (r *Reader) cancel(err error) []ReaderAction {
 	return nil
 }
 
+// goodbye says ReaderClose to every writer rank that listens to us.
 func (r *Reader) goodbye() []ReaderAction {
 	return r.tell(func(id int64) sstmsg.Message { return &sstmsg.ReaderClose{WriterID: id} })
 }
 
+// leave ends what is going on; a writer that must be left with care is not left yet.
 func (r *Reader) leave(err error) []ReaderAction {
 	var actions []ReaderAction
 	switch r.phase {
-	case Closed:
+	case Closed, Parting:
 		return nil
 	case Idle, Querying, Registering:
 		return r.cancel(err)
-	case Streaming, Ended:
-		if r.open >= 0 {
-			actions = append(actions, r.release(r.open)...)
-		}
+	}
+	if r.open >= 0 {
+		actions = append(actions, r.release(r.open)...)
+	}
+	care := r.phase == Streaming && r.cfg.Cautious && !r.closing
+	if !care && (r.phase == Streaming || r.phase == Ended) {
 		actions = append(actions, r.goodbye()...)
 	}
 	for _, q := range r.queue {
 		actions = append(actions, r.drop(q)...)
 	}
-	r.queue, r.phase = nil, Closed
+	r.queue = nil
+	if care {
+		r.phase = Parting
+		return append(actions, Part{}, Wake{})
+	}
+	r.phase = Closed
 	return append(actions, DropLink{}, Wake{})
+}
+
+// part ends Parting. An ADIOS2 writer gives its lock away while it sends a step,
+// and while it takes a reader in; ReaderClose must not come in between. It has
+// done with us when the step's metadata is here, or when nothing has come for
+// some time (docs/decisions/0006).
+func (r *Reader) part() []ReaderAction {
+	if r.phase != Parting {
+		return nil
+	}
+	r.phase = Closed
+	return append(r.goodbye(), DropLink{}, Wake{})
 }
