@@ -124,7 +124,7 @@ func (d *dumper) bounds(t Type, b Block) {
 	lo, hi, ok := b.Stats.Bounds()
 	if !ok {
 		hi, lo = extremes(t)
-	} else if less(hi, lo) {
+	} else if Less(hi, lo) {
 		lo, hi = hi, lo
 	}
 	fmt.Fprintf(d, " min %s max %s", text(lo), text(hi))

@@ -64,10 +64,10 @@ func (v *Variable) Bounds() (min, max any, ok bool) {
 		if !has {
 			return nil, nil, false
 		}
-		if !ok || less(lo, min) {
+		if !ok || Less(lo, min) {
 			min = lo
 		}
-		if !ok || less(max, hi) {
+		if !ok || Less(max, hi) {
 			max = hi
 		}
 		ok = true
@@ -120,9 +120,9 @@ func fromBytes[T Element](b []byte) T {
 	return v[0]
 }
 
-// less compares two elements of the same ordered type. No order with a NaN
-// holds.
-func less(a, b any) bool {
+// Less compares two elements of the same ordered type, such as [Variable.Bounds]
+// returns. No order with a NaN holds; of other types none does.
+func Less(a, b any) bool {
 	switch a := a.(type) {
 	case int8:
 		return a < b.(int8)

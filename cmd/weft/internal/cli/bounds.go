@@ -28,10 +28,10 @@ func (b *bounds) add(ctx context.Context, v *step.Variable, compute bool) {
 		b.unknown = true
 		return
 	}
-	if b.lo == nil || less(lo, b.lo) {
+	if b.lo == nil || step.Less(lo, b.lo) {
 		b.lo = lo
 	}
-	if b.hi == nil || less(b.hi, hi) {
+	if b.hi == nil || step.Less(b.hi, hi) {
 		b.hi = hi
 	}
 }
@@ -108,33 +108,4 @@ func boundsOf[T number](ctx context.Context, v *step.Variable) (lo, hi any, ok b
 		}
 	}
 	return smallest, largest, ok
-}
-
-// less compares two values of the same ordered type.
-func less(a, b any) bool {
-	switch a := a.(type) {
-	case int8:
-		return a < b.(int8)
-	case int16:
-		return a < b.(int16)
-	case int32:
-		return a < b.(int32)
-	case int64:
-		return a < b.(int64)
-	case uint8:
-		return a < b.(uint8)
-	case uint16:
-		return a < b.(uint16)
-	case uint32:
-		return a < b.(uint32)
-	case uint64:
-		return a < b.(uint64)
-	case float32:
-		return a < b.(float32)
-	case float64:
-		return a < b.(float64)
-	case step.Float80:
-		return a.Float64() < b.(step.Float80).Float64()
-	}
-	return false
 }
