@@ -144,7 +144,7 @@ func (r *Reader) seek(ctx context.Context, n int) error {
 		return err
 	}
 	for k := r.d.attrs; k < n; k++ {
-		if err := ctx.Err(); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		attrs, err := r.loadAttributes(k)

@@ -148,7 +148,7 @@ func (w *wait) sleep(ctx context.Context, steps int) error {
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	case <-w.r.done:
 		return fmt.Errorf("bp: %s: %w", w.r.path, ErrClosed)
 	case <-t.C:

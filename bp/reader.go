@@ -200,7 +200,7 @@ func (r *Reader) Refresh() (int, error) {
 // ADIOS2 numbers the steps of a variable over those in which it occurs when it
 // reads by random access; see [Reader.StepsOf] for that numbering.
 func (r *Reader) Step(ctx context.Context, n int) (*step.Step, error) {
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
@@ -258,7 +258,7 @@ func (r *Reader) Steps(ctx context.Context) iter.Seq2[*step.Step, error] {
 
 // more reports whether there is a step n, after waiting for it if it may come.
 func (r *Reader) more(ctx context.Context, n int) (bool, error) {
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return false, err
 	}
 	if r.cfg.Follow && (n == 0 || !r.isFlat()) {

@@ -95,7 +95,7 @@ func (s *source) readFile(ctx context.Context, extents []extent) error {
 	var bounce []byte
 	for len(extents) > 0 {
 		// Between calls: one call to the file system cannot be ended.
-		if err := ctx.Err(); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		n, span := group(extents)

@@ -61,7 +61,7 @@ func (b *batch) flush() error {
 		return nil
 	}
 	// Here and not in the source alone: what is in memory already takes time too.
-	if err := b.ctx.Err(); err != nil {
+	if err := context.Cause(b.ctx); err != nil {
 		return err
 	}
 	b.merge()

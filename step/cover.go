@@ -89,7 +89,7 @@ func covered(ctx context.Context, parts []overlap, count []uint64, elements int)
 	var levels [MaxDims]level
 	var size [MaxDims]uint64
 	for _, p := range parts {
-		if err := ctx.Err(); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return 0, err
 		}
 		for d := range count {

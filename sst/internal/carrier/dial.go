@@ -30,7 +30,7 @@ func (c *CM) Dial(ctx context.Context, contact cm.Contact) (Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("carrier: dial: %w", err)
 	}
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return nil, &LinkError{Op: "dial", Remote: t.addr, Err: err}
 	}
 	l, f, err := c.board(t)

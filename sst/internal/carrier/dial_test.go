@@ -180,7 +180,7 @@ func TestDialAllLeave(t *testing.T) {
 	}
 	_ = q.conn.Close()
 	next(t, "end", r.lost)
-	if _, err := c.Dial(ctx, h.contact(77)); !errors.Is(err, context.Canceled) {
+	if _, err := c.Dial(ctx, h.contact(77)); !errors.Is(err, why) {
 		t.Errorf("a context that is over: %v", err)
 	}
 }
