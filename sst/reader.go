@@ -240,8 +240,10 @@ func (r *Reader) endStep(a cp.Deliver) {
 	}
 }
 
-// Close leaves the stream; the writer goes on. An open step ends. It is
-// idempotent.
+// Close leaves the stream; the writer goes on. An open step ends, and reads that
+// are under way fail. An ADIOS2 writer hears of it at a moment that it survives,
+// within 200 ms: a session of the reader's own is waited for, a shared one does
+// it in the background. It is idempotent.
 func (r *Reader) Close() error {
 	r.abort(ErrClosed)
 	r.dropOwnSession()
