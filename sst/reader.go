@@ -252,12 +252,16 @@ func (r *Reader) Close() error {
 
 // abort leaves the stream without waiting.
 func (r *Reader) abort(err error) {
-	r.event(cp.Leave{Err: err})
 	r.mu.Lock()
 	plane := r.plane
 	r.mu.Unlock()
+	why := fmt.Errorf("reader of %s: %w", r.name, err)
 	if plane != nil {
-		plane.Close(fmt.Errorf("reader of %s: %w", r.name, err))
+		plane.Fail(why) // first, so that reads under way say why they end
+	}
+	r.event(cp.Leave{Err: err})
+	if plane != nil {
+		plane.Close(why)
 	}
 	r.giveBack(err)
 }
