@@ -15,13 +15,13 @@ var (
 	// ErrOrder says that a call came out of order, such as BeginStep while a step is open.
 	ErrOrder = cp.ErrOutOfOrder
 	// ErrTimeout says that OpenTimeoutSecs passed.
-	ErrTimeout = errors.New("timed out")
+	ErrTimeout = cp.ErrTimeout
 	// ErrNoStream says that no contact file of the name was found.
-	ErrNoStream = errors.New("no contact file")
+	ErrNoStream = cp.ErrNoStream
 	// ErrStale says that a contact file exists but nobody answers at its address.
-	ErrStale = errors.New("contact file of a writer that is gone")
+	ErrStale = cp.ErrStale
 	// ErrContact says that a contact file makes no sense.
-	ErrContact = errors.New("not a contact file")
+	ErrContact = cp.ErrContact
 	// ErrPlane says that the two sides have no data plane in common.
 	ErrPlane = cp.ErrPlane
 	// ErrMarshal says that the writer uses a marshalling method other than BP5.
@@ -29,11 +29,18 @@ var (
 	// ErrWriterFailed says that the writer is gone without having closed the stream.
 	ErrWriterFailed = cp.ErrWriterLost
 	// ErrReaderFailed says that a reader is gone without having closed.
-	ErrReaderFailed = errors.New("reader failed")
+	ErrReaderFailed = cp.ErrReaderLost
+	// ErrRankFailed says that another rank of the same cohort is gone.
+	ErrRankFailed = cp.ErrRankLost
+	// ErrEvicted says that the writer detached a reader that lagged too far behind.
+	ErrEvicted = cp.ErrEvicted
+	// ErrStepAborted says that a rank of the writer gave a step up: nothing of it
+	// was sent, and its number is used again.
+	ErrStepAborted = cp.ErrStepAborted
 	// ErrParam says that an engine parameter is unknown, misplaced or out of range.
-	ErrParam = errors.New("bad parameter")
+	ErrParam = cp.ErrParam
 	// ErrProtocol says that the peer broke the protocol.
-	ErrProtocol = errors.New("protocol violated")
+	ErrProtocol = cp.ErrProtocol
 )
 
 // Error is the error of an operation on a stream.

@@ -1,22 +1,9 @@
 package cp
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
-)
-
-// Errors of the reader machine.
-var (
-	ErrPlane       = errors.New("data plane not available here")
-	ErrMarshal     = errors.New("marshalling method not supported")
-	ErrClosed      = errors.New("closed")
-	ErrWriterLost  = errors.New("writer failed")
-	ErrTooLate     = errors.New("the writer ended before it knew of us") // looking again does no harm
-	ErrOutOfOrder  = errors.New("call out of order")
-	errUnexpected  = errors.New("unexpected message")
-	errBadResponse = errors.New("response makes no sense")
 )
 
 // Phase is where a reader stands with its writer.
@@ -516,15 +503,6 @@ func (r *Reader) after() string {
 		return "before the first step"
 	}
 	return fmt.Sprintf("after step %d", r.lastSeen)
-}
-
-var errGone = errors.New("connection closed")
-
-func orEOF(err error) error {
-	if err == nil {
-		return errGone
-	}
-	return err
 }
 
 // broken ends a stream whose writer does not keep to the protocol.

@@ -1,0 +1,63 @@
+package cohort
+
+import "errors"
+
+// Errors of cohorts.
+var (
+	// ErrClosed says that this rank has left the cohort or the channel.
+	ErrClosed = errors.New("cohort: closed")
+	// ErrRankGone says that another rank is gone without having left, or cannot
+	// be reached any more.
+	ErrRankGone = errors.New("cohort: rank is gone")
+	// ErrRank says that a message was sent to a rank that cannot be addressed.
+	ErrRank = errors.New("cohort: no such rank to send to")
+)
+
+// Cohort connects the ranks of one side of a stream, as a communicator does in
+// MPI. Rank 0 leads: messages go between rank 0 and each other rank, in order,
+// and nowhere else. One cohort serves any number of streams, each through a
+// channel of its own. It is safe for concurrent use.
+//
+// Ranks may be processes, or goroutines of one process. Who has an own way to
+// connect ranks, MPI say, can implement it.
+type Cohort interface {
+	// Rank returns the number of this rank, from 0.
+	Rank() int
+	// Size returns the number of ranks, at least 1.
+	Size() int
+	// Join opens this rank's end of a channel. The n-th Join of a name here meets
+	// the n-th Join of that name on the other ranks: streams are opened in the
+	// same order everywhere only as far as they have the same name. It does not
+	// wait for the others; what they send before is kept for h.
+	Join(name string, h Handler) (Channel, error)
+	// Close leaves the cohort: channels that are still open end as if this
+	// process had died. It has joined every goroutine when it returns, so it must
+	// not be called in a Handler. Idempotent.
+	Close() error
+}
+
+// Channel is one rank's end of a channel.
+type Channel interface {
+	// Send queues a message to a rank and returns; it never waits for the peer.
+	// Rank 0 sends to any other rank, others to rank 0 only. The message belongs
+	// to the channel and is not changed by anybody afterwards, so the same bytes
+	// can go to many ranks. An error wraps ErrClosed, ErrRankGone or ErrRank.
+	Send(to int, msg []byte) error
+	// Close leaves the channel after what was sent; nothing comes in any more.
+	// The others are not told: that is up to what speaks over the channel.
+	// Idempotent.
+	Close() error
+}
+
+// Handler is told what comes in on a channel. Calls come one at a time, with no
+// lock held, on a goroutine of the cohort; they may Send, but must not block for
+// long.
+type Handler interface {
+	// Message hands over a message of a rank, in the order it sent them. It belongs
+	// to the receiver, who must not change it.
+	Message(from int, msg []byte)
+	// Lost says that a rank is gone: dead, closed without leaving the channel, or
+	// not reachable. Every rank hears of every other, once for each, after its
+	// last message. At a rank that is not 0, the loss of rank 0 is the last call.
+	Lost(rank int, err error)
+}
