@@ -62,6 +62,7 @@ type ReaderRegister struct {
 	CP          []CPReader     `ffs:"CP_ReaderInfo,(*cp_reader)[ReaderCohortSize],8"`
 	Evpath      []EvpathReader `ffs:"DP_ReaderInfo,(*EvpathReaderContactInfo)[ReaderCohortSize],8" plane:"evpath"`
 	Rdma        []RdmaReader   `ffs:"DP_ReaderInfo,(*RdmaReaderContactInfo)[ReaderCohortSize],8" plane:"rdma"`
+	Observer    int32          `ffs:"weft_observer,integer,4" only:"weft"` // design: 1 for a reader that only looks, and holds nobody up
 }
 
 // CPReader is the control contact of one reader rank.
@@ -190,9 +191,18 @@ type CommPatternLocked struct {
 
 // WriterClose announces the last step, -1 if there was none.
 type WriterClose struct {
-	ReaderID  int64 `ffs:"RS_Stream,integer,8"`
-	FinalStep int64 `ffs:"FinalTimestep,integer,8" old:"4"`
+	ReaderID  int64  `ffs:"RS_Stream,integer,8"`
+	FinalStep int64  `ffs:"FinalTimestep,integer,8" old:"4"`
+	Code      int32  `ffs:"weft_code,integer,4" only:"weft"`  // design: why the stream ends for this reader, one of Close...
+	Reason    string `ffs:"weft_reason,string,8" only:"weft"` // design: the same for people, "" for CloseNormal
 }
+
+// Codes of WriterClose between Weft peers.
+const (
+	CloseNormal  = 0 // no step follows
+	CloseEvicted = 1 // the reader lagged too far behind
+	CloseFailed  = 2 // the writer failed
+)
 
 // ReaderClose says that the reader leaves.
 type ReaderClose struct {
