@@ -34,27 +34,29 @@ func (r *Reader) Info() ReaderInfo {
 
 // WriterInfo tells what a writer serves, and to whom.
 type WriterInfo struct {
-	Path     string // of the contact file
-	Addr     string // published in it
-	Ranks    int
-	Plane    string // data plane that readers get
-	NextStep uint64 // number of the next step
-	Held     int    // steps that some reader has not released
-	Bytes    uint64 // data of these steps, and of the step being filled
-	Dropped  int64  // steps that QueueFullPolicy Discard has dropped
-	Readers  []AttachedReader
+	Path     string           `json:"path"` // of the contact file
+	Addr     string           `json:"addr"` // published in it
+	Ranks    int              `json:"ranks"`
+	Plane    string           `json:"plane"`     // data plane that readers get
+	NextStep uint64           `json:"next_step"` // number of the next step
+	Held     int              `json:"held"`      // steps that some reader has not released
+	Bytes    uint64           `json:"bytes"`     // data of these steps, and of the step being filled
+	Written  uint64           `json:"written"`   // data of all steps that were ended
+	Dropped  int64            `json:"dropped"`   // steps that QueueFullPolicy Discard has dropped
+	Ending   bool             `json:"ending"`    // no step follows: readers take what is there
+	Readers  []AttachedReader `json:"readers"`
 }
 
 // AttachedReader is one reader cohort of a writer.
 type AttachedReader struct {
-	Addr     string // of its rank 0
-	Ranks    int
-	Release  string // the message variants it gets
-	Active   bool   // its opening is over
-	Sent     int64  // steps handed to it
-	Released int64
-	Dropped  int64 // steps discarded while it was there
-	Held     int   // steps it has not released
+	Addr     string `json:"addr"` // of its rank 0
+	Ranks    int    `json:"ranks"`
+	Release  string `json:"release"` // the message variants it gets
+	Active   bool   `json:"active"`  // its opening is over
+	Sent     int64  `json:"sent"`    // steps handed to it
+	Released int64  `json:"released"`
+	Dropped  int64  `json:"dropped"` // steps discarded while it was there
+	Held     int    `json:"held"`    // steps it has not released
 }
 
 // Info returns a snapshot.
@@ -64,6 +66,7 @@ func (w *Writer) Info() WriterInfo {
 	info := WriterInfo{
 		Path: w.path, Addr: w.session.Addr(), Ranks: w.cfg.Ranks, Plane: planeEvpath,
 		NextStep: uint64(w.machine.NextStep()), Held: w.machine.Held(), Dropped: w.machine.Dropped(),
+		Written: w.written, Ending: w.finished,
 	}
 	stats := w.pool.Stats()
 	info.Bytes = stats.Held - stats.Free

@@ -63,6 +63,7 @@ type Writer struct {
 	nextKey  readerKey
 	open     *WriterStep
 	finished bool
+	written  uint64 // bytes of the steps that were ended
 	changed  signal
 	failure  error // why nothing more can be written
 }

@@ -47,6 +47,15 @@ func newStepData(pool *step.HeapPool, ranks int) *stepData {
 	return d
 }
 
+// size returns the bytes of all ranks.
+func (d *stepData) size() uint64 {
+	n := uint64(0)
+	for _, s := range d.stores {
+		n += s.Size()
+	}
+	return n
+}
+
 func (d *stepData) reset() {
 	for _, s := range d.stores {
 		s.Reset()
@@ -154,6 +163,7 @@ func (st *WriterStep) End(ctx context.Context) error {
 		return w.fail("end step", w.failure)
 	}
 	w.steps[st.number] = st.data
+	w.written += st.data.size()
 	w.handle(publish)
 	return nil
 }
