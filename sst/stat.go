@@ -22,7 +22,7 @@ type Stat struct {
 	// very many.
 	MoreReaders int `json:"more_readers"`
 	// Params are the writer's effective engine parameters.
-	Params []ParamValue `json:"params"`
+	Params []EffectiveParam `json:"params"`
 }
 
 // ErrNoStat says that a writer has no statistics to ask for: it is not Weft.
@@ -34,9 +34,11 @@ const maxStatText = 256 << 10
 
 // Stat returns what [QueryStat] gets from this writer.
 func (w *Writer) Stat() Stat {
-	st := Stat{
-		Time: time.Now(), Stream: streamText(w.contact.stream), WriterInfo: w.Info(), Params: w.cfg.Params.ForWriter(),
+	params, err := w.cfg.Params.Effective(WriterSide)
+	if err != nil {
+		params = []EffectiveParam{} // cannot be: Create has checked them
 	}
+	st := Stat{Time: time.Now(), Stream: streamText(w.contact.stream), WriterInfo: w.Info(), Params: params}
 	if st.Readers == nil {
 		st.Readers = []AttachedReader{} // a list in JSON too
 	}

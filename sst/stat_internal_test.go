@@ -2,6 +2,7 @@ package sst
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -100,41 +101,45 @@ func TestStatOfVeryManyReaders(t *testing.T) {
 	}
 }
 
-// TestParamValues: each parameter of a side is there once, with its default
-// until it is given.
-func TestParamValues(t *testing.T) {
+// TestEffective: each parameter of a side is there once, with its default until
+// it is given.
+func TestEffective(t *testing.T) {
 	zero := 0
-	p := Params{RendezvousReaderCount: &zero, QueueFullPolicy: "Discard", OpenTimeoutSecs: 5}
-	for s, list := range map[side][]ParamValue{writerSide: p.ForWriter(), readerSide: p.ForReader()} {
+	for s, p := range map[Side]Params{
+		WriterSide: {RendezvousReaderCount: &zero, QueueFullPolicy: "discard", StatsLevel: 1},
+		ReaderSide: {OpenTimeoutSecs: 5, SpeculativePreloadMode: "Auto"},
+	} {
+		list, err := p.Effective(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{"RendezvousReaderCount": "0", "QueueFullPolicy": "Discard", "StatsLevel": "1", "OpenTimeoutSecs": "5"}
 		i := 0
 		for _, d := range paramTable {
 			if d.sides&s == 0 {
 				continue
 			}
-			v := list[i]
+			w := EffectiveParam{Name: d.name, Value: d.def}
+			if v, given := want[d.name]; given {
+				w.Value, w.Set = v, true
+			}
+			if list[i] != w {
+				t.Errorf("%v: %+v, want %+v", s, list[i], w)
+			}
 			i++
-			want := ParamValue{Name: d.name, Value: d.def}
-			switch d.name {
-			case "RendezvousReaderCount":
-				want.Value, want.Set = "0", true
-			case "QueueFullPolicy":
-				want.Value, want.Set = "Discard", true
-			case "OpenTimeoutSecs":
-				want.Value, want.Set = "5", true
-			}
-			if v != want {
-				t.Errorf("%v: %+v, want %+v", s, v, want)
-			}
 		}
 		if i != len(list) {
 			t.Errorf("%v: %d values, want %d", s, len(list), i)
 		}
 	}
+	if _, err := (Params{OpenTimeoutSecs: 5}).Effective(WriterSide); !errors.Is(err, ErrParam) {
+		t.Errorf("a parameter of the other side: %v", err)
+	}
 }
 
 // FuzzDecodeStat reads what a writer may say.
 func FuzzDecodeStat(f *testing.F) {
-	text, err := json.Marshal(Stat{Params: []ParamValue{{Name: "a"}}, WriterInfo: WriterInfo{Readers: []AttachedReader{{}}}})
+	text, err := json.Marshal(Stat{Params: []EffectiveParam{{Name: "a"}}, WriterInfo: WriterInfo{Readers: []AttachedReader{{}}}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -53,11 +53,11 @@ func TestQueryStat(t *testing.T) {
 	if id, _ := readContact(t, name); st.Stream != fmt.Sprintf("%#x", id) {
 		t.Errorf("stream %s, the contact file says %#x", st.Stream, id)
 	}
-	got := map[string]sst.ParamValue{}
+	got := map[string]sst.EffectiveParam{}
 	for _, p := range st.Params {
 		got[p.Name] = p
 	}
-	if got["QueueLimit"] != (sst.ParamValue{Name: "QueueLimit", Value: "5", Set: true}) || got["QueueFullPolicy"].Value != "Block" || got["QueueFullPolicy"].Set {
+	if got["QueueLimit"] != (sst.EffectiveParam{Name: "QueueLimit", Value: "5", Set: true}) || got["QueueFullPolicy"].Value != "Block" || got["QueueFullPolicy"].Set {
 		t.Errorf("parameters %+v", got)
 	}
 }
