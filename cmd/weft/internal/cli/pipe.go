@@ -47,7 +47,7 @@ pipe sends the steps that are there.`,
 }
 
 func runPipe(ctx context.Context, env Env, in, out string, params []string, timeout time.Duration) (err error) {
-	p, err := parseParams(params)
+	p, err := targetParams(params)
 	if err != nil {
 		return err
 	}
@@ -139,31 +139,13 @@ func finishPipe(ctx context.Context, w *sst.Writer, c *copier, err error) error 
 	return nil
 }
 
-func parseParams(list []string) (sst.Params, error) {
-	m := map[string]string{}
-	for _, p := range list {
-		key, value, ok := strings.Cut(p, "=")
-		if !ok || key == "" {
-			return sst.Params{}, usagef("--param %s: want Key=Value", p)
-		}
-		m[key] = value
-	}
-	p, err := sst.ParseParams(m)
-	if err != nil {
-		return p, usageError{err}
-	}
-	if p.QueueLimit == 0 {
+// targetParams reads the parameters of the target.
+func targetParams(list []string) (sst.Params, error) {
+	p, err := parseParamList("--param", list)
+	if err == nil && p.QueueLimit == 0 {
 		p.QueueLimit = pipeQueue
 	}
-	return p, nil
-}
-
-// iface is the interface that the session publishes.
-func iface(p sst.Params) string {
-	if p.ControlInterface != "" {
-		return p.ControlInterface
-	}
-	return p.NetworkInterface
+	return p, err
 }
 
 // checkTarget refuses targets that are meant as files.

@@ -37,6 +37,7 @@ type sourceOptions struct {
 	follow  bool
 	timeout time.Duration
 	session *sst.Session // for streams; nil makes one
+	params  sst.Params   // of a reader, for streams
 }
 
 var (
