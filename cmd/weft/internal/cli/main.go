@@ -21,6 +21,9 @@ type Env struct {
 	// Size returns the size of the terminal that Stdout is, as it is now. Nil if it
 	// is none, or one on which nothing can be drawn in place.
 	Size func() (width, height int)
+	// Environ is the environment, as os.Environ returns it, where launchers put
+	// what they have to say.
+	Environ []string
 	// Self is how to start this program again: path, then argv[0].
 	Self [2]string
 }
@@ -34,7 +37,7 @@ func Main() int {
 
 // processEnv is the environment of this process.
 func processEnv() Env {
-	env := Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Self: [2]string{"", os.Args[0]}}
+	env := Env{Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Self: [2]string{"", os.Args[0]}}
 	if path, err := os.Executable(); err == nil {
 		env.Self[0] = path
 	}

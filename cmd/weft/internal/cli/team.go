@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -137,6 +138,9 @@ func (e *rankError) exitCode() int { return e.code }
 func (t *team) end(ctx context.Context, err error, hurry bool) error {
 	if t.alone() {
 		t.cancel(nil)
+		if t.cohort != nil {
+			err = errors.Join(err, t.cohort.Close())
+		}
 		return err
 	}
 	defer t.cancel(nil)
@@ -185,7 +189,7 @@ func (t *team) withoutRoot(ctx context.Context, mine *ending) error {
 	case t.lost:
 		return toldError{exitFailed}
 	case mine.well():
-		mine.Text = message(context.Cause(ctx))
+		mine.Text = message(cmp.Or(context.Cause(ctx), errTeam))
 	}
 	return &rankError{rank: t.rank, code: max(mine.Code, exitFailed), text: mine.Text}
 }
