@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -114,4 +115,50 @@ func (f *finder) giveUp(ctx context.Context, start time.Time) error {
 		return fmt.Errorf("%w%s: %w", last, age, cause)
 	}
 	return fmt.Errorf("%s: after %v: %w", f.path, time.Since(start).Round(time.Millisecond), cause)
+}
+
+// ask takes the contact from a person's input (RegistrationMethod Screen).
+func (f *finder) ask(ctx context.Context, in io.Reader) error {
+	if in == nil {
+		in = os.Stdin
+	}
+	defer explain(ctx, f.session.log, func() (string, []any) {
+		return "waiting for the line that the writer has printed", append([]any{"stream", f.path}, until(ctx)...)
+	})()
+	var err error
+	if f.file, err = readScreenWithin(ctx, in); err != nil {
+		return err
+	}
+	addr, err := f.file.contact.Addr()
+	if err == nil {
+		f.link, err = f.session.dial(ctx, f.file.contact)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: nobody of that name at %v: %w", ErrStale, addr, err)
+	}
+	return nil
+}
+
+// readScreenWithin is readScreen that ends with ctx. If the input knows no
+// deadline, what is blocked in it stays so until there is a line.
+func readScreenWithin(ctx context.Context, in io.Reader) (contactFile, error) {
+	type result struct {
+		file contactFile
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		file, err := readScreen(in)
+		done <- result{file, err}
+	}()
+	select {
+	case r := <-done:
+		return r.file, r.err
+	case <-ctx.Done():
+	}
+	if d, ok := in.(interface{ SetReadDeadline(time.Time) error }); ok && d.SetReadDeadline(time.Now()) == nil {
+		<-done
+		_ = d.SetReadDeadline(time.Time{})
+	}
+	return contactFile{}, fmt.Errorf("no contact was entered: %w", context.Cause(ctx))
 }

@@ -77,6 +77,9 @@ func (r *Reader) open(ctx context.Context) (err error) {
 	defer stop(nil)
 	r.stop = stop
 	path, err := r.prepare(ctx)
+	if joining := r.join(); err == nil { // with bad news too
+		err = joining
+	}
 	switch {
 	case err != nil:
 		r.refuse(err)
@@ -85,10 +88,7 @@ func (r *Reader) open(ctx context.Context) (err error) {
 	default:
 		err = r.follow(ctx)
 	}
-	if err == nil {
-		return nil
-	}
-	if r.session != nil {
+	if err != nil {
 		r.giveUp(err)
 	}
 	return err
@@ -105,18 +105,16 @@ func (r *Reader) prepare(ctx context.Context) (path string, err error) {
 		r.session, r.own, err = sessionFor(ctx, r.cfg.Session, r.cfg.Params)
 	}
 	if err != nil {
-		return path, errors.Join(err, r.join()) // the others must hear of it, see refuse
+		return path, err
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.makeMachines()
-	r.mu.Unlock()
 	if err := r.session.beginOpening(r, r.leader != nil); err != nil {
-		return path, errors.Join(err, r.join())
+		return path, err
 	}
-	r.mu.Lock()
 	r.opening = r.leader != nil
-	r.mu.Unlock()
-	return path, r.join()
+	return path, nil
 }
 
 // makeMachines makes plane and machines. The caller holds mu.
@@ -130,13 +128,13 @@ func (r *Reader) makeMachines() {
 	r.member = cp.NewReaderMember(cp.MemberReaderConfig{Leads: r.rank == 0, Hello: cp.ReaderHello{
 		CP:     sstmsg.CPReader{Contact: contact, ReaderID: control[0]},
 		DP:     sstmsg.EvpathReader{Contact: contact, ReaderID: data[0]},
-		Params: r.commonParams(),
+		Params: p.common(),
 	}})
 	if r.rank != 0 {
 		return
 	}
 	r.leader = cp.NewReaderLeader(cp.ReaderConfig{
-		Members: r.ranks, Params: r.commonParams(), Planes: []string{planeEvpath}, SpecPreload: p.preloads(r.ranks),
+		Members: r.ranks, Params: p.common(), Planes: []string{planeEvpath}, SpecPreload: p.preloads(r.ranks),
 		Latest: p.AlwaysProvideLatestTimestep, Observer: r.cfg.Observer,
 	})
 }
@@ -156,8 +154,13 @@ func (r *Reader) refuse(err error) {
 
 // giveUp leaves nothing behind but a handshake that goes on without its caller.
 func (r *Reader) giveUp(err error) {
+	if r.leader != nil {
+		r.leaderEvent(cp.LeaveNow{Err: err})
+	}
 	r.leaveChannel()
-	r.giveBack(err)
+	if r.plane != nil {
+		r.giveBack(err)
+	}
 	if r.settled() {
 		r.dropOwnSession()
 	}
@@ -210,10 +213,17 @@ func (r *Reader) lookAndKnock(looking, ctx context.Context, path string) error {
 
 // find looks for the writer.
 func (r *Reader) find(ctx context.Context, f *finder) error {
-	if r.onScreen() {
-		return f.ask(ctx, r.cfg.Screen)
+	var err error
+	if r.cfg.Params.RegistrationMethod == byScreen {
+		err = f.ask(ctx, r.cfg.Screen)
+	} else {
+		err = f.find(ctx)
 	}
-	return f.find(ctx)
+	if _, weft := f.file.contact.Mark(); err == nil && r.cfg.Observer && !weft {
+		r.session.unuse(f.link)
+		err = fmt.Errorf("%w: Observer: an ADIOS2 writer counts every reader; only a Weft writer can leave one out", ErrParam)
+	}
+	return err
 }
 
 // knock goes through the opening on a link that is up.

@@ -290,7 +290,7 @@ func (r *Reader) endStep(number int64) {
 	defer r.unlock()
 	if r.steps[number] != nil {
 		delete(r.steps, number)
-		r.counts.ended = max(r.counts.ended, number)
+		r.counts.ended = max(r.counts.ended, number+1)
 	}
 	r.handle(cp.Release{Step: number})
 }

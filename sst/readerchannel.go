@@ -68,8 +68,11 @@ func (h *readerHandler) Message(from int, b []byte) {
 		h.Lost(from, fmt.Errorf("message of rank %d: %w: %w", from, ErrProtocol, err))
 		return
 	}
-	if r.rank != 0 {
-		r.memberEvent(cp.FromLeader{Msg: m})
+	switch {
+	case r.member == nil: // we have nothing but bad news
+		return
+	case r.rank != 0:
+		r.fromLeader(m)
 		return
 	}
 	if _, left := m.(*cp.Left); left {
@@ -78,10 +81,20 @@ func (h *readerHandler) Message(from int, b []byte) {
 	r.leaderEvent(cp.FromMember{Member: from, Msg: m})
 }
 
+func (r *Reader) fromLeader(m cp.Message) {
+	r.mu.Lock()
+	defer r.unlock()
+	if s, ok := m.(*cp.StepTo); ok && s.Msg != nil {
+		r.counts.came(s.Msg.Step)
+	}
+	r.handle(cp.FromLeader{Msg: m})
+}
+
 // Lost takes in that another rank is gone. Rank 0 tells the others.
 func (h *readerHandler) Lost(rank int, err error) {
 	r := (*Reader)(h)
 	switch {
+	case r.member == nil:
 	case r.rank == 0:
 		r.goodbyeOf(rank)
 		r.leaderEvent(cp.MemberLost{Member: rank, Err: err})

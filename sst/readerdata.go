@@ -102,8 +102,7 @@ func orGone(err error) error {
 	return err
 }
 
-// lost gives the control link up for dead. Steps that are complete here stay
-// readable.
+// lost gives the control link up for dead.
 func (r *Reader) lost(err error) {
 	r.mu.Lock()
 	if r.leader == nil {
@@ -113,9 +112,6 @@ func (r *Reader) lost(err error) {
 	wasOpening := r.opening
 	r.lead(cp.WriterLost{Err: err})
 	over := !r.leader.Opening() // else we look for another writer
-	if over {
-		r.plane.Fail(r.failLocked("read", fmt.Errorf("%w: %w", ErrWriterFailed, orGone(err))))
-	}
 	r.unlock()
 	if wasOpening && over {
 		r.giveBack(err)

@@ -157,12 +157,14 @@ func (r *Reader) memberActions(actions []cp.ReaderMemberAction) (t taken) {
 		case cp.OpenFailed:
 			r.outcome(outcome{err: a.Err})
 		case cp.Absorb:
+			r.plane.Saw(a.Msg.Step, a.Msg.PreloadMode)
 			if t.err == nil {
 				t.err = r.absorb(a.Msg)
 			}
 		case cp.Deliver:
 			t.deliver = a.Msg
-			r.taken++
+			r.counts.taken++
+			r.counts.saw(a.Msg)
 		case cp.EndOfStream:
 			t.end = &a
 		case cp.Forget:
@@ -186,12 +188,16 @@ type outcome struct {
 	again bool // look for another writer
 }
 
-// outcome tells Open. The first result counts. The caller holds mu.
+// outcome tells Open. The first final result counts. The caller holds mu.
 func (r *Reader) outcome(o outcome) {
 	select {
-	case r.opened <- o:
+	case old := <-r.opened: // Open has not seen it yet
+		if !old.again {
+			o = old
+		}
 	default:
 	}
+	r.opened <- o
 	if o.err != nil && !o.again {
 		r.stop(o.err) // whoever still looks for a writer
 	}
@@ -203,7 +209,12 @@ func (r *Reader) receive(m sstmsg.Message, free func()) {
 		free()
 		return
 	}
-	r.leaderEvent(cp.FromWriter{Msg: m, Free: free})
+	r.mu.Lock()
+	if m, ok := m.(*sstmsg.TimestepMetadata); ok {
+		r.counts.came(m.Step)
+	}
+	r.lead(cp.FromWriter{Msg: m, Free: free})
+	r.unlock()
 }
 
 // controlLink returns the link to what a writer rank listens on. The caller holds mu.
