@@ -2,7 +2,6 @@ package sst
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
