@@ -167,10 +167,12 @@ func (r *Reader) giveUp(err error) {
 
 // follow is the opening of every rank but 0: it waits for what rank 0 says.
 func (r *Reader) follow(ctx context.Context) error {
-	defer explain(ctx, r.session.log, func() (string, []any) {
-		args := []any{"stream", r.name, "rank", r.rank, "of", r.ranks}
-		return "waiting for rank 0 of the reader, which looks for the writer", append(args, until(ctx)...)
-	})()
+	if r.rank == 1 { // one line for the stream, not one for each rank
+		defer explain(ctx, r.session.log, func() (string, []any) {
+			args := []any{"stream", r.name, "rank", r.rank, "of", r.ranks}
+			return "waiting for rank 0 of the reader, which looks for the writer", append(args, until(ctx)...)
+		})()
+	}
 	r.memberEvent(cp.MemberStart{})
 	select {
 	case o := <-r.opened:
