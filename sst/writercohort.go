@@ -200,13 +200,12 @@ func (w *Writer) tellRanks(err error) {
 	}
 }
 
-// send sends to another rank. That a rank is gone the handler is told as well.
+// send sends to another rank. That a rank is gone the handler is told, after the
+// rank's last message; but nobody tells it that our own cohort was closed.
 func (w *Writer) send(to int, b []byte) {
-	err := w.channel.Send(to, b)
-	if err == nil || errors.Is(err, cohort.ErrClosed) || errors.Is(err, cohort.ErrRankGone) {
-		return
+	if err := w.channel.Send(to, b); err != nil && !errors.Is(err, cohort.ErrRankGone) {
+		w.rankLost(to, err)
 	}
-	w.rankLost(to, err)
 }
 
 // rankLost tells the machine that needs to know. Ranks other than 0 hear of each
