@@ -37,11 +37,11 @@ func TestSoakWriterHistories(t *testing.T) {
 
 func playWriter(t *rapid.T) {
 	s := newWriterSim(t)
-	deaths := rapid.IntRange(0, 3).Draw(t, "deaths") == 0
-	if !rapid.Bool().Draw(t, "slow start") {
+	deaths := s.below("deaths", 4) == 0
+	if s.below("slow start", 4) > 0 {
 		s.flow()
 	}
-	for range rapid.IntRange(1, 150).Draw(t, "events") {
+	for range s.below("events", 200) {
 		s.event(deaths)
 	}
 	s.settle()
@@ -50,39 +50,40 @@ func playWriter(t *rapid.T) {
 
 // event lets one thing happen.
 func (s *writerSim) event(deaths bool) {
-	m := s.members[rapid.IntRange(0, len(s.members)-1).Draw(s.t, "member")]
+	m := s.members[s.below("member", len(s.members))]
 	var r *writerSimReader
 	if live := s.live(); len(live) > 0 {
-		r = live[rapid.IntRange(0, len(live)-1).Draw(s.t, "reader")]
+		r = live[s.below("reader", len(live))]
 	}
-	kind := rapid.IntRange(0, 40).Draw(s.t, "event")
+	kind := s.below("event", 60)
 	switch {
-	case kind < 8:
+	case kind < 5:
 		s.write(m)
-	case kind < 12:
+	case kind < 8:
 		s.toLeader(m)
-	case kind < 16:
+	case kind < 11:
 		s.toMember(m)
-	case kind < 17:
+	case kind < 13:
 		s.admit(m)
-	case kind < 20: // everybody writes a step
+	case kind < 25: // everybody writes a step
 		for _, m := range s.members {
 			s.write(m)
 			s.write(m)
 			s.toLeader(m)
 		}
-	case kind < 23:
+	case kind < 26:
 		s.contact(nil)
+	case kind < 32:
 		s.flow()
-	case kind < 24 || r == nil:
+	case kind < 36 || r == nil:
 		if len(s.live()) < 4 {
 			s.joinReader()
 		}
-	case kind < 28:
+	case kind < 40:
 		s.fromReader(r)
-	case kind < 31:
+	case kind < 44:
 		s.toReader(r)
-	case kind < 38:
+	case kind < 58:
 		s.readerActs(r)
 	default:
 		s.trouble(m, r, deaths)
@@ -98,7 +99,7 @@ func (s *writerSim) write(m *writerSimMember) {
 
 // trouble lets something happen that is not part of plain work.
 func (s *writerSim) trouble(m *writerSimMember, r *writerSimReader, deaths bool) {
-	switch rapid.IntRange(0, 9).Draw(s.t, "trouble") {
+	switch s.below("trouble", 10) {
 	case 0, 1:
 		r.leave()
 	case 2, 3:
@@ -112,7 +113,7 @@ func (s *writerSim) trouble(m *writerSimMember, r *writerSimReader, deaths bool)
 			s.member(m, PushBroke{&PushFailed{Reader: r.key, Cause: NewFault(errTest)}})
 		}
 	case 7:
-		if !m.dead && rapid.IntRange(0, 3).Draw(s.t, "finish") == 0 {
+		if !m.dead && s.below("finish", 4) == 0 {
 			m.asked = true
 			s.member(m, MemberFinish{})
 		}
@@ -121,8 +122,8 @@ func (s *writerSim) trouble(m *writerSimMember, r *writerSimReader, deaths bool)
 			s.kill(m)
 		}
 	case 9:
-		if deaths && rapid.IntRange(0, 3).Draw(s.t, "give up") == 0 {
-			s.giveUp(rapid.SampledFrom([]error{ErrClosed, errTest}).Draw(s.t, "why"))
+		if deaths && s.below("give up", 4) == 0 {
+			s.giveUp([]error{ErrClosed, errTest}[s.below("why", 2)])
 		}
 	}
 }

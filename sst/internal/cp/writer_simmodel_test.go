@@ -15,6 +15,7 @@ type writerSimModel struct {
 	last    int64            // newest one that was published
 	lost    int64            // steps that no reader got, though one wanted it
 	discard int64
+	warned  bool
 	chased  int // steps after which lags were looked at
 }
 
@@ -123,11 +124,11 @@ func (m *writerSimModel) verdict(v Verdict) {
 		st.wanted = !m.all() && len(st.holders) == 0 && m.wantedBy(v.Step) != nil
 		return
 	}
+	if size := m.sizeOf(shares); !s.cfg.Discard || !m.full(size) {
+		s.t.Fatalf("step %d of %d bytes was discarded: policy Discard %v, queue full %v", v.Step, size, s.cfg.Discard, m.full(size))
+	}
 	m.discard++
 	m.steps = append(m.steps, &writerSimStep{number: v.Step, discarded: true, freed: true})
-	if !s.cfg.Discard {
-		s.t.Fatalf("step %d was discarded under Block", v.Step)
-	}
 }
 
 // sizeOf returns the size of a step of all members.
@@ -382,9 +383,51 @@ func (m *writerSimModel) check() {
 	if want := m.lost + m.discard; s.leader.Dropped() != want {
 		s.t.Fatalf("the leader counts %d dropped steps, want %d", s.leader.Dropped(), want)
 	}
+	m.checkDeal()
 	m.checkTry()
 	m.checkReaders()
 	m.checkData()
+}
+
+// checkDeal: a step that is dealt out does not wait while a reader waits for one.
+func (m *writerSimModel) checkDeal() {
+	for _, st := range m.steps {
+		for _, r := range m.s.readers {
+			if !m.undealt(st) || !r.active || !m.wants(r, st.number) {
+				continue
+			}
+			if m.s.cfg.Distribution == RoundRobin || r.requests > int64(len(r.whole)) {
+				m.s.t.Fatalf("step %d is with nobody, but reader %d waits", st.number, r.key)
+			}
+		}
+	}
+}
+
+// checkWarnings: each comes once for each time that it becomes true.
+func (m *writerSimModel) checkWarnings(e []WriterAction) {
+	cfg, bytes := &m.s.cfg, m.s.leader.HeldBytes()
+	for _, a := range e {
+		switch a := a.(type) {
+		case Watermark:
+			if m.warned || cfg.WarnBytes == 0 || a.Bytes <= cfg.WarnBytes {
+				m.s.t.Fatalf("warned of %d bytes; warned before %v", a.Bytes, m.warned)
+			}
+			m.warned = true
+		case Lagging:
+			r := m.s.byKey(a.Reader)
+			if r.warned || r.observer || cfg.LagNotice == 0 || a.Steps <= int64(cfg.LagNotice) {
+				m.s.t.Fatalf("reader %d was reported with a lag of %d; reported before %v", r.key, a.Steps, r.warned)
+			}
+			r.warned = true
+		}
+	}
+	if bytes > cfg.WarnBytes && cfg.WarnBytes > 0 && !m.warned && !m.s.failed {
+		m.s.t.Fatalf("no warning of %d bytes", bytes)
+	}
+	m.warned = m.warned && bytes >= cfg.WarnBytes/2
+	for _, r := range m.s.readers {
+		r.warned = r.warned && 2*m.counts(r) >= int64(cfg.LagNotice)
+	}
 }
 
 // checkTry: a step for which there is room does not wait.
@@ -393,6 +436,9 @@ func (m *writerSimModel) checkTry() {
 	try := int64(len(s.verdicts))
 	if len(s.shares[try]) == len(s.members) && s.public && (s.cfg.Discard || !m.full(m.sizeOf(s.shares[try]))) {
 		s.t.Fatalf("try %d is complete and has room, but has no verdict", try)
+	}
+	if waits := !s.started; s.public && waits != (s.leader.Active() < s.cfg.Rendezvous) && waits {
+		s.t.Fatalf("%d readers are there, %d are waited for, but the members were not started", s.leader.Active(), s.cfg.Rendezvous)
 	}
 	if s.cfg.BlockInBegin && s.started && len(s.over) < len(s.members) && s.goTry != try && (s.cfg.Discard || !m.full(1)) {
 		s.t.Fatalf("there is room, but try %d was not let go", try)

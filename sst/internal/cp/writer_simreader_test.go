@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"pgregory.net/rapid"
-
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 )
 
@@ -32,7 +30,9 @@ type writerSimReader struct {
 
 	// As the writer knows it.
 	active   bool
-	from     int64   // next step when it activated: from here on it misses nothing
+	from     int64 // next step when it activated: from here on it misses nothing
+	requests int64
+	warned   bool    // of its lag
 	returned []int64 // releases that have arrived for steps it had
 	missed   int64   // step of the newest release, or of the last time it had nothing to do
 
@@ -55,11 +55,11 @@ func (s *writerSim) joinReader() {
 		return
 	}
 	s.nextKey++
-	weft := rapid.Bool().Draw(s.t, "weft")
+	weft := s.coin("weft")
 	r := &writerSimReader{
 		key: s.nextKey, weft: weft, seen: -1, known: map[string]bool{}, missed: -1,
-		observer: weft && rapid.IntRange(0, 2).Draw(s.t, "observer") == 0,
-		preload:  rapid.Bool().Draw(s.t, "asks for preload"),
+		observer: weft && s.below("observer", 3) == 0,
+		preload:  s.coin("asks for preload"),
 	}
 	m := &sstmsg.ReaderRegister{
 		CP:     []sstmsg.CPReader{{Contact: "r", ReaderID: int64(100 + r.key)}, {Contact: "r2", ReaderID: 9}},
@@ -209,6 +209,8 @@ func (s *writerSim) fromReader(r *writerSimReader) {
 	case *sstmsg.ReaderActivate:
 		r.active = true
 		r.from = s.leader.NextStep()
+	case *sstmsg.ReaderRequestStep:
+		r.requests++
 	case *sstmsg.ReleaseTimestep:
 		r.returned = append(r.returned, m.Step)
 		r.missed = max(r.missed, m.Step)
@@ -254,10 +256,10 @@ func (s *writerSim) readerActs(r *writerSimReader) {
 	case r.answered && !r.activated && len(r.down) == 0:
 		r.activated = true
 		r.say(&sstmsg.ReaderActivate{WriterID: 1})
-	case len(r.has) > 0 && (s.settling || s.cfg.Distribution != OnDemand || rapid.Bool().Draw(s.t, "release")):
+	case len(r.has) > 0 && (s.settling || s.cfg.Distribution != OnDemand || s.coin("release")):
 		i := 0
 		if r.weft {
-			i = rapid.IntRange(0, len(r.has)-1).Draw(s.t, "which")
+			i = s.below("which", len(r.has))
 		}
 		r.say(&sstmsg.ReleaseTimestep{Step: r.has[i]})
 		r.has = slices.Delete(r.has, i, i+1)
@@ -279,7 +281,7 @@ func (r *writerSimReader) leave() {
 func (s *writerSim) vanish(r *writerSimReader) {
 	if !r.cut && !r.gone {
 		r.cut = true
-		r.up = r.up[:rapid.IntRange(0, len(r.up)).Draw(s.t, "kept of the reader")]
+		r.up = r.up[:s.below("kept of the reader", len(r.up)+1)]
 		r.down = nil
 	}
 }
