@@ -1,0 +1,139 @@
+package sst
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weft-fabric/weft/internal/wire/cm"
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+	"github.com/weft-fabric/weft/sst/internal/dp"
+)
+
+// ReaderInfo tells what a reader rank is attached to, and how it fares.
+type ReaderInfo struct {
+	Writer       string // address of writer rank 0
+	Ranks        int    // writer ranks
+	Plane        string // data plane in use
+	Release      string // what the handshake told of the writer's software
+	Preload      bool   // the newest step brought its blocks without requests; before the first one: we asked for that
+	Learned      bool   // the writer sends by itself what this rank reads in each step
+	ColumnMajor  bool   // of the writer; dimensions are shown reversed
+	Distribution string // which reader cohort gets a step: "AllToAll", "RoundRobin" or "OnDemand"
+	Observer     bool   // the writer leaves us out of its counts
+
+	Rank int // of this reader rank
+	Size int // ranks of the reader
+
+	FirstStep  uint64        // number of the first step this reader gets; certain once one has come
+	Taken      int64         // steps that BeginStep has handed out here
+	Skipped    int64         // steps dropped by the writer, or passed over
+	Queued     int           // steps that wait here, or, on rank 0, at the cohort
+	Held       int           // steps that are open here, retained ones included
+	Retained   int           // of these, those that were retained
+	Unreleased int           // on rank 0: steps that some rank has, and that the writer keeps for us
+	Lag        int64         // steps between the newest one known here and the last one ended here
+	Waited     time.Duration // time that BeginStep has waited for steps
+
+	Writers []WriterRank // one for each writer rank
+}
+
+// WriterRank counts what came from one writer rank to one reader rank, in bytes
+// of data blocks.
+type WriterRank struct {
+	Addr       string // where its data is asked for
+	Requests   int64
+	Replied    uint64 // bytes in answer to requests
+	Pushes     int64  // blocks that came by themselves
+	Pushed     uint64 // bytes of these
+	Duplicates int64  // blocks that came by themselves and were of no use
+}
+
+// readerCounts is what the shell counts. The reader's mu guards it.
+type readerCounts struct {
+	taken   int64
+	newest  int64 // number of the newest step, and 1
+	ended   int64 // number of the newest step that was ended here, and 1
+	pushed  bool  // the newest step taken was preloaded
+	waiting time.Duration
+}
+
+// saw notes how a step comes that is taken.
+func (c *readerCounts) saw(m *sstmsg.TimestepMetadata) {
+	c.pushed = m.PreloadMode == dp.ModeSpeculative
+}
+
+// came notes that a step is known.
+func (c *readerCounts) came(number int64) { c.newest = max(c.newest, number+1) }
+
+// waited adds the time since start.
+func (r *Reader) waited(start time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.waiting += time.Since(start)
+}
+
+// Info returns a snapshot. It is safe for concurrent use, after Close too.
+func (r *Reader) Info() ReaderInfo {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &r.counts
+	info := ReaderInfo{
+		Writer: r.peerLocked(), Ranks: len(r.response.CP), Plane: planeEvpath, Release: r.release,
+		Preload: r.cfg.Params.preloads(r.ranks), Learned: r.plane.Learned(), ColumnMajor: r.response.Params.IsRowMajor == 0,
+		Distribution: distribution(r.response.Params.StepDistributionMode), Observer: r.cfg.Observer && r.weft,
+		Rank: r.rank, Size: r.ranks, FirstStep: uint64(r.member.FirstStep()), Taken: c.taken, Skipped: r.member.Skipped(),
+		Queued: r.member.Queued(), Held: len(r.steps), Waited: c.waiting, Writers: r.writerRanks(),
+	}
+	if c.taken > 0 {
+		info.Preload = c.pushed || info.Learned
+	}
+	for _, h := range r.steps {
+		if h.retained {
+			info.Retained++
+		}
+	}
+	if first := r.member.FirstStep(); c.newest > 0 {
+		info.Lag = max(0, c.newest-max(c.ended, first))
+	}
+	if r.leader != nil {
+		info.Queued += r.leader.Queued()
+		info.Unreleased = r.leader.Held()
+		info.Skipped = max(info.Skipped, r.leader.Skipped())
+	}
+	return info
+}
+
+// writerRanks lists the counts of the plane. The caller holds mu.
+func (r *Reader) writerRanks() []WriterRank {
+	list := make([]WriterRank, 0, len(r.response.CP))
+	for rank, s := range r.plane.Stats() {
+		list = append(list, WriterRank{
+			Addr: contactAddr(r.response.CP[rank].Contact), Requests: s.Requests, Replied: s.Replied,
+			Pushes: s.Pushes, Pushed: s.Pushed, Duplicates: s.Duplicates,
+		})
+	}
+	return list
+}
+
+// contactAddr returns the address in a contact, "" if there is none.
+func contactAddr(text string) string {
+	c, err := cm.ParseContact(text)
+	if err != nil {
+		return ""
+	}
+	a, err := c.Addr()
+	if err != nil {
+		return ""
+	}
+	return a.String()
+}
+
+func distribution(mode int64) string { return word(mode, "AllToAll", "RoundRobin", "OnDemand") }
+
+// word names a value of a parameter that is one of several words.
+func word(v int64, words ...string) string {
+	if v >= 0 && v < int64(len(words)) {
+		return words[v]
+	}
+	return fmt.Sprintf("unknown (%d)", v)
+}
