@@ -53,6 +53,9 @@ func nameCohortMsg(m Message) string {
 	case *Released:
 		return fmt.Sprintf("released %d", m.Step)
 	case *StepTo:
+		if m.Msg == nil {
+			return "no step"
+		}
 		what := fmt.Sprintf("#%d", m.Index)
 		if m.Index < 0 {
 			what = "not"
