@@ -257,7 +257,7 @@ func (s *starter) byPMI(ctx context.Context) (Cohort, error) {
 		return Solo(), nil
 	}
 	c := s.tcpConfig()
-	c.Token = m.contact.token
+	c.Token = m.token
 	c, err = c.resolve()
 	if err != nil {
 		m.close()
