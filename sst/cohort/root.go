@@ -79,7 +79,7 @@ func (g *gatherer) wait() error {
 				g.listener.Addr(), g.missing(), context.Cause(g.ctx), g.refusals())
 		case <-explain.C:
 			g.t.config.Logger.Info("cohort: rank 0 waits for other ranks to connect", "at", g.listener.Addr(),
-				"missing", g.missing(), "until", deadline(g.ctx), "refused", g.refusals())
+				"missing", g.missing(), "until", deadline(g.ctx), "refused", strings.Trim(g.refusals(), " ()"))
 		}
 	}
 }

@@ -119,12 +119,12 @@ func TestRankTwice(t *testing.T) {
 	log, logger := newLog()
 	first := make(chan error, 1)
 	go func() {
-		first <- f.rank(1, 3, func(c *TCPConfig) { c.Logger, c.explainAfter = logger, time.Millisecond })
+		first <- f.rank(1, 3, func(c *TCPConfig) { c.Logger = logger })
 	}()
-	log.expect(t, "connected to rank 0")
+	log.expect(t, "level=DEBUG", "connected to rank 0")
 	err := f.rank(1, 3, nil)
 	wants(t, "the second rank 1", err, ErrRefused)
-	f.log.expect(t, "rank 1 is there already, from 127.0.0.1")
+	f.log.expect(t, "rank 1 is there already")
 	if err := f.rank(2, 3, nil); err != nil {
 		t.Error(err)
 	}
@@ -371,15 +371,15 @@ func TestDeathWhileForming(t *testing.T) {
 	log, logger := newLog()
 	two := make(chan error, 1)
 	go func() {
-		_, err := TCP(ctx, TCPConfig{Root: f.addr, Rank: 2, Size: 4, Token: testToken, Logger: logger, explainAfter: time.Millisecond})
+		_, err := TCP(ctx, TCPConfig{Root: f.addr, Rank: 2, Size: 4, Token: testToken, Logger: logger})
 		two <- err
 	}()
 	one := make(chan error, 1)
 	go func() {
-		one <- f.rank(1, 4, func(c *TCPConfig) { c.Logger, c.explainAfter = logger, time.Millisecond })
+		one <- f.rank(1, 4, func(c *TCPConfig) { c.Logger = logger })
 	}()
 	for range 2 {
-		log.expect(t, "connected to rank 0")
+		log.expect(t, "level=DEBUG", "connected to rank 0")
 	}
 	cancel()
 	wants(t, "rank 2", <-two, context.Canceled)
@@ -519,7 +519,7 @@ func TestHostilePeer(t *testing.T) {
 			e := join(t, r, "s")
 			conn.Write(c.say)
 			if c.want == io.ErrUnexpectedEOF {
-				conn.Close()
+				conn.(*net.TCPConn).CloseWrite()
 			}
 			s := e.next()
 			wants(t, "what is told", s.lost, c.want)
