@@ -257,7 +257,7 @@ func (s *starter) byPMI(ctx context.Context) (Cohort, error) {
 		return Solo(), nil
 	}
 	c := s.tcpConfig()
-	c.Token = m.contact.token
+	c.Token = m.token
 	c, err = c.resolve()
 	if err != nil {
 		m.close()
@@ -267,7 +267,7 @@ func (s *starter) byPMI(ctx context.Context) (Cohort, error) {
 		return gather(ctx, c, m.listener, m.id, nil)
 	}
 	p := place{addrs: m.addrs, id: &m.id, token: m.token, from: strings.Join(m.addrs, " or ")}
-	return dial(ctx, c, func(context.Context) (place, error) { return p, nil })
+	return dial(ctx, c, p.from, func(context.Context) (place, error) { return p, nil })
 }
 
 // meeting is what comes of the dialogue: where rank 0 is, and at rank 0 the
