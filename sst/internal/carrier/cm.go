@@ -22,7 +22,8 @@ type CM struct {
 	contact  cm.Contact
 	fixed    bool // contact holds for every peer
 	buffers  pool
-	explain  time.Duration // explainAfter, but in a test
+	explain  time.Duration      // explainAfter, but in a test
+	probe    func(stage string) // nil but in a test
 
 	ctx    context.Context // ends when Close is called
 	cancel context.CancelFunc
@@ -32,7 +33,7 @@ type CM struct {
 	closed  bool
 	conns   int // connections that are open or being opened by a peer
 	links   index
-	flights map[target]*flight
+	flights map[target]*flight // by flightKey
 }
 
 var _ Endpoint = (*CM)(nil)
