@@ -180,9 +180,11 @@ func (c *CM) active(f *flight) (*net.TCPConn, *cm.Reader, peer, error) {
 	return conn, reader, peerOf(conn, h, f.target.addr.Port(), false, f.target.weft), nil
 }
 
-// introduce sends preamble and CMH in one write and waits for the peer's CMH.
+// introduce sends preamble and CMH in one write and waits for the peer's CMH. A
+// real peer compares the port of the preamble with that of our contact
+// (docs/wire/cm.md §7), so the published one is named.
 func (c *CM) introduce(conn net.Conn, reader *cm.Reader) (cm.Handshake, error) {
-	opening := cm.Preamble{Port: c.port}.Append(nil)
+	opening := cm.Preamble{Port: c.publicPort}.Append(nil)
 	if _, err := conn.Write(c.hello(false).Append(opening)); err != nil {
 		return cm.Handshake{}, err
 	}
