@@ -3,7 +3,9 @@ package carrier
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
@@ -53,52 +55,76 @@ func (c *CM) pause(d time.Duration) bool {
 func (c *CM) greet(conn *net.TCPConn) {
 	remote := addrPort(conn.RemoteAddr())
 	reader := c.newReader(conn)
-	p, err := c.passive(conn, reader)
+	p, a, err := c.passive(conn, reader)
 	if err == nil {
-		err = c.enter(conn, reader, p)
+		err = c.enter(conn, reader, p, a)
 	}
 	if err != nil {
-		if !errors.Is(err, ErrClosed) {
-			c.config.Logger.Warn("carrier: peer refused", "err", &LinkError{Op: "handshake", Remote: remote, Err: err})
-		}
+		c.forsake(a, remote, err)
+		c.refused(remote, err)
 		c.dismiss()
 		_ = conn.Close()
 	}
 }
 
-// enter starts the link of an accepted connection.
-func (c *CM) enter(conn *net.TCPConn, reader *cm.Reader, p peer) error {
+// refused logs why an accepted connection was closed. A dialler that gives up
+// before its first byte, or whose connection crossed ours, did nothing wrong.
+func (c *CM) refused(remote netip.AddrPort, err error) {
+	err = &LinkError{Op: "handshake", Remote: remote, Err: err}
+	switch {
+	case errors.Is(err, ErrClosed):
+	case errors.Is(err, errCrossed), errors.Is(err, io.EOF):
+		c.config.Logger.Debug("carrier: connection dropped", "err", err)
+	default:
+		c.config.Logger.Warn("carrier: peer refused", "err", err)
+	}
+}
+
+// enter starts the link of an accepted connection, also for those who wait for a.
+func (c *CM) enter(conn *net.TCPConn, reader *cm.Reader, p peer, a *flight) error {
+	c.at("entering")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return ErrClosed
 	}
-	c.start(conn, reader, p)
+	l := c.start(conn, reader, p)
+	if a != nil {
+		a.link = l
+		c.settle(a)
+	}
 	return nil
 }
 
 // passive is the accepting side of the handshake: preamble and CMH come in, ours
 // is the first thing that goes out, for a real peer blocks until it has it
-// (docs/wire/cm.md §3).
-func (c *CM) passive(conn *net.TCPConn, reader *cm.Reader) (peer, error) {
+// (docs/wire/cm.md §3). The flight that it returns, also with an error, is to be
+// ended.
+func (c *CM) passive(conn *net.TCPConn, reader *cm.Reader) (peer, *flight, error) {
 	stop, err := bound(c.ctx, conn, c.config.HandshakeTimeout)
 	if err != nil {
-		return peer{}, err
+		return peer{}, nil, err
 	}
 	pre, err := reader.Preamble()
 	if err != nil {
-		return peer{}, stop(err)
+		return peer{}, nil, stop(err)
 	}
 	h, err := reader.Handshake()
 	if err != nil {
-		return peer{}, stop(err)
+		return peer{}, nil, stop(err)
 	}
+	c.at("greeted")
+	a, err := c.clear(conn, h.ID)
+	if err != nil {
+		return peer{}, a, stop(err)
+	}
+	c.at("answering")
 	if !h.Answer {
 		if _, err := conn.Write(c.hello(true).Append(nil)); err != nil {
-			return peer{}, stop(err)
+			return peer{}, a, stop(err)
 		}
 	}
-	return peerOf(conn, h, pre.Port, true, false), stop(nil)
+	return peerOf(conn, h, pre.Port, true, false), a, stop(nil)
 }
 
 // peerOf sums up a handshake.

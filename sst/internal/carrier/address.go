@@ -13,45 +13,31 @@ func (c *Config) published() (addr netip.Addr, fixed bool, err error) {
 	if c.AdvertiseAddr.IsValid() {
 		return c.AdvertiseAddr, true, nil
 	}
-	listen := c.ListenAddr.Addr()
 	if c.Interface != "" {
-		addr, err = interfaceAddr(c.Interface)
-		if err == nil && !listen.IsUnspecified() && listen != addr {
-			err = fmt.Errorf("%w: interface %s has address %v, but listening is restricted to %v", ErrConfig, c.Interface, addr, listen)
-		}
+		addr, err = c.viaInterface(c.Interface)
 		return addr, false, err
 	}
-	if !listen.IsUnspecified() {
+	if listen := c.ListenAddr.Addr(); !listen.IsUnspecified() {
 		return listen, true, nil
 	}
 	return hostAddr(), false, nil
 }
 
-// interfaceAddr returns the first IPv4 address of a named interface.
-func interfaceAddr(name string) (netip.Addr, error) {
-	ifc, err := net.InterfaceByName(name)
+// viaInterface returns the address of the interface that spec stands for, if
+// peers are accepted there.
+func (c *Config) viaInterface(spec string) (netip.Addr, error) {
+	all, err := hostInterfaces()
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("%w: interface %q: %w", ErrConfig, name, err)
+		return netip.Addr{}, err
 	}
-	if a, ok := firstIPv4(*ifc); ok {
-		return a, nil
-	}
-	return netip.Addr{}, fmt.Errorf("%w: interface %q has no IPv4 address", ErrConfig, name)
-}
-
-// firstIPv4 returns the first IPv4 address of an interface.
-func firstIPv4(ifc net.Interface) (netip.Addr, bool) {
-	addrs, err := ifc.Addrs()
+	addr, err := chooseAddr(spec, all)
 	if err != nil {
-		return netip.Addr{}, false
+		return netip.Addr{}, err
 	}
-	for _, a := range addrs {
-		p, err := netip.ParsePrefix(a.String())
-		if err == nil && p.Addr().Unmap().Is4() {
-			return p.Addr().Unmap(), true
-		}
+	if listen := c.ListenAddr.Addr(); !listen.IsUnspecified() && listen != addr {
+		return netip.Addr{}, fmt.Errorf("%w: interface %q has address %v, but listening is restricted to %v", ErrConfig, spec, addr, listen)
 	}
-	return netip.Addr{}, false
+	return addr, nil
 }
 
 // hostAddr guesses the address under which this host is known: the source
@@ -61,13 +47,12 @@ func hostAddr() netip.Addr {
 	if a, ok := routeAddr(); ok {
 		return a
 	}
-	interfaces, _ := net.Interfaces()
-	for _, ifc := range interfaces {
-		if ifc.Flags&net.FlagUp == 0 || ifc.Flags&net.FlagLoopback != 0 {
-			continue
-		}
-		if a, ok := firstIPv4(ifc); ok && !a.IsLinkLocalUnicast() {
-			return a
+	all, _ := hostInterfaces()
+	for _, ifc := range all {
+		for _, a := range ifc.addrs {
+			if ifc.up && !a.IsLoopback() && !a.IsLinkLocalUnicast() {
+				return a
+			}
 		}
 	}
 	return netip.AddrFrom4([4]byte{127, 0, 0, 1})

@@ -1,6 +1,7 @@
 package carrier
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -15,14 +16,16 @@ import (
 
 // CM is the Endpoint that speaks EVPath's CM over TCP.
 type CM struct {
-	config   Config
-	listener *net.TCPListener
-	port     uint16 // on which we listen
-	id       uint32
-	contact  cm.Contact
-	fixed    bool // contact holds for every peer
-	buffers  pool
-	explain  time.Duration // explainAfter, but in a test
+	config     Config
+	listener   *net.TCPListener
+	port       uint16 // on which we listen
+	publicPort uint16 // under which peers reach it
+	id         uint32
+	contact    cm.Contact
+	fixed      bool // contact holds for every peer
+	buffers    pool
+	explain    time.Duration      // explainAfter, but in a test
+	probe      func(stage string) // nil but in a test
 
 	ctx    context.Context // ends when Close is called
 	cancel context.CancelFunc
@@ -32,7 +35,7 @@ type CM struct {
 	closed  bool
 	conns   int // connections that are open or being opened by a peer
 	links   index
-	flights map[target]*flight
+	flights map[target]*flight // by flightKey
 }
 
 var _ Endpoint = (*CM)(nil)
@@ -48,16 +51,16 @@ func NewCM(ctx context.Context, config Config) (*CM, error) {
 	if err != nil {
 		return nil, err
 	}
-	lc := net.ListenConfig{KeepAliveConfig: config.keepAlive()}
-	listener, err := lc.Listen(ctx, "tcp4", config.ListenAddr.String())
+	listener, err := config.listen(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("carrier: listen: %w", err)
+		return nil, err
 	}
 	c := &CM{config: config, id: newID(), fixed: fixed, links: newIndex(), flights: make(map[target]*flight), explain: explainAfter}
-	c.listener = listener.(*net.TCPListener)
+	c.listener = listener
 	c.port = addrPort(c.listener.Addr()).Port()
+	c.publicPort = cmp.Or(config.AdvertisePort, c.port)
 	c.buffers.limit = config.BufferBytes
-	c.contact, err = cm.NewContact(netip.AddrPortFrom(addr, c.port), c.id)
+	c.contact, err = cm.NewContact(netip.AddrPortFrom(addr, c.publicPort), c.id)
 	if err != nil {
 		_ = listener.Close()
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -94,6 +97,25 @@ func (c *CM) ContactFor(l Link) cm.Contact {
 		}
 	}
 	return c.Contact()
+}
+
+// ContactVia returns our contact with the address of another interface, chosen as
+// Config.Interface is, for what is to come in over that one. AdvertiseAddr stays
+// what it is. An empty iface gives Contact. Errors wrap ErrConfig and list the
+// interfaces of this host. A peer that we share a link with uses that link all the
+// same.
+func (c *CM) ContactVia(iface string) (cm.Contact, error) {
+	if iface == "" {
+		return c.Contact(), nil
+	}
+	addr, err := c.config.viaInterface(iface)
+	if err != nil {
+		return nil, err
+	}
+	if c.config.AdvertiseAddr.IsValid() {
+		return c.Contact(), nil
+	}
+	return c.contact.WithAddr(addr)
 }
 
 // hello is the handshake of this endpoint.

@@ -18,12 +18,19 @@ type Config struct {
 	// ListenAddr restricts on which IPv4 address and port peers are accepted.
 	// Zero address: on all interfaces. Zero port: the system chooses.
 	ListenAddr netip.AddrPort
-	// Interface names the network interface whose IPv4 address is published.
-	// Peers are accepted on the others all the same.
+	// ListenPorts restricts on which port peers are accepted, for firewalls;
+	// ListenAddr must have none then.
+	ListenPorts PortRange
+	// Interface chooses the network interface whose IPv4 address is published: by
+	// its name, by one of its addresses, by a prefix in which its address lies
+	// (10.1.0.0/16), or by the beginning of its name ("ib" for ib0), which is how
+	// ADIOS2 understands it. Peers are accepted on the others all the same.
 	Interface string
 	// AdvertiseAddr is the IPv4 address to publish, whatever this host calls
-	// itself; it wins over Interface.
+	// itself; it wins over Interface. AdvertisePort is the port, for a tunnel that
+	// maps another one to ours; 0 means that on which we listen.
 	AdvertiseAddr netip.Addr
+	AdvertisePort uint16
 
 	HandshakeTimeout time.Duration // until an accepted peer must have introduced itself; 0 means 10 s
 	DialTimeout      time.Duration // for one attempt, handshake included; 0 means 10 s
@@ -58,6 +65,9 @@ func (c Config) resolve() (Config, error) {
 	c.ListenAddr = netip.AddrPortFrom(c.ListenAddr.Addr().Unmap(), c.ListenAddr.Port())
 	if !c.ListenAddr.Addr().Is4() {
 		return c, fmt.Errorf("%w: listen address %v is not IPv4, and the protocol has no other", ErrConfig, c.ListenAddr)
+	}
+	if r := c.ListenPorts; !r.IsZero() && (r.First == 0 || r.Last < r.First || c.ListenAddr.Port() != 0) {
+		return c, fmt.Errorf("%w: cannot listen on ports %v with listen address %v", ErrConfig, r, c.ListenAddr)
 	}
 	c.AdvertiseAddr = c.AdvertiseAddr.Unmap()
 	if a := c.AdvertiseAddr; a.IsValid() && (!a.Is4() || a.IsUnspecified() || a.IsMulticast()) {

@@ -68,6 +68,17 @@ func (x *index) find(target target, self bool) *link {
 	return nil
 }
 
+// dialledWeft returns an open link that we dialled to the Weft process with that
+// ID.
+func (x *index) dialledWeft(id uint32) *link {
+	for _, l := range x.byID[id] {
+		if l.peer.release == ReleaseWeft && !l.peer.inbound && l.isOpen() {
+			return l
+		}
+	}
+	return nil
+}
+
 // target is what matters of a contact: where to dial and whom to expect.
 type target struct {
 	addr netip.AddrPort
