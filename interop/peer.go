@@ -40,6 +40,13 @@ type Stream struct {
 	// before.
 	StepDelay time.Duration
 	Env       []string // added to the peer's environment
+	// Lock: a writer locks its definitions, a reader its selections, in the first
+	// step.
+	Lock bool
+
+	// For Weft cohorts only.
+	Local  bool     // all ranks in one process
+	Prefix []string // a command that runs the process, "ip netns exec NAME"
 }
 
 // WriterOptions configure [ADIOS2Writer].
@@ -48,6 +55,8 @@ type WriterOptions struct {
 	Steps    int    // 0 means 10
 	Hold     bool   // wait for a line on stdin before Close, after the line HOLD
 	Operator string // compress "shape/big" with it; Debian has bzip2
+	// NoLongDouble leaves out what later releases of ADIOS2 cannot read in Python.
+	NoLongDouble bool
 }
 
 // ReaderOptions configure [ADIOS2Reader].
@@ -61,6 +70,7 @@ type ReaderOptions struct {
 	Gaps        bool          // steps may be left out
 	Timeout     time.Duration // of each BeginStep; 0 means a minute
 	Quiet       bool          // no JSON on stdout
+	Observer    bool          // Weft only: look on without being waited for
 }
 
 // Peer is a running program of ADIOS2.
@@ -127,11 +137,7 @@ func (o ReaderOptions) args() []string {
 
 // args are the arguments that both programs understand.
 func (s Stream) args() []string {
-	name := s.Name
-	if name == "" {
-		name = "zoo"
-	}
-	args := []string{name}
+	args := []string{s.name()}
 	if s.Engine != "" {
 		args = append(args, "--engine", s.Engine)
 	}
@@ -149,6 +155,9 @@ func (s Stream) args() []string {
 	}
 	if s.StepDelay > 0 {
 		args = append(args, "--step-delay", seconds(s.StepDelay))
+	}
+	if s.Lock {
+		args = append(args, "--lock")
 	}
 	return args
 }

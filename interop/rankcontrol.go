@@ -1,0 +1,134 @@
+package interop
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"sync"
+	"time"
+)
+
+// Words on the stdin of a rank. Its end means leave, too.
+const (
+	wordNext  = "go"    // let one step pass (StepWait), or Close (Hold)
+	wordLeave = "leave" // close in order before the next step
+	wordStats = "stats" // answer with a line STATS
+)
+
+// control is what a process of a cohort is told while it runs.
+type control struct {
+	members []member
+	leave   chan struct{}
+
+	mu    sync.Mutex
+	stats func(*RankStats)
+}
+
+// member is the control of one rank.
+type member struct {
+	*control
+	next chan struct{} // one value for each word "go"
+}
+
+// newControl listens to stdin, for n ranks.
+func newControl(n int) *control {
+	c := &control{leave: make(chan struct{})}
+	for range n {
+		c.members = append(c.members, member{c, make(chan struct{}, 1<<16)})
+	}
+	go c.listen()
+	return c
+}
+
+func (c *control) member(i int) member { return c.members[i] }
+
+func (c *control) listen() {
+	in, left := bufio.NewScanner(os.Stdin), false
+	leave := func() {
+		if !left {
+			left = true
+			close(c.leave)
+		}
+	}
+	for in.Scan() {
+		switch in.Text() {
+		case wordNext:
+			for _, m := range c.members {
+				m.next <- struct{}{}
+			}
+		case wordLeave:
+			leave()
+		case wordStats:
+			c.sayStats()
+		}
+	}
+	leave()
+}
+
+// passNext waits for "go"; it returns false when the rank shall leave.
+func (m member) passNext() bool {
+	select {
+	case <-m.next: // what was said before "leave" counts
+		return true
+	default:
+	}
+	select {
+	case <-m.next:
+		return true
+	case <-m.leave:
+		return false
+	}
+}
+
+func (c *control) leaving() bool {
+	select {
+	case <-c.leave:
+		return true
+	default:
+		return false
+	}
+}
+
+// leaveComes reports whether the word comes soon: the ranks of a cohort are told
+// one after the other.
+func (c *control) leaveComes() bool {
+	select {
+	case <-c.leave:
+		return true
+	case <-time.After(soon):
+		return false
+	}
+}
+
+// pause waits, but not longer than until the word "leave".
+func (c *control) pause(d time.Duration) {
+	if d == 0 {
+		return
+	}
+	select {
+	case <-time.After(d):
+	case <-c.leave:
+	}
+}
+
+// setStats says what a line STATS tells besides the process.
+func (c *control) setStats(f func(*RankStats)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats = f
+}
+
+func (c *control) sayStats() {
+	now := takeCounts()
+	s := RankStats{Heap: now.heap, Files: now.files, Goroutines: now.goroutines}
+	c.mu.Lock()
+	if c.stats != nil {
+		c.stats(&s)
+	}
+	c.mu.Unlock()
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // numbers only
+	}
+	say("STATS", string(text))
+}
