@@ -29,7 +29,7 @@ func diagonal() []cell {
 	l1, l3 := localKind(1), localKind(3)
 	w1, w3, w5 := weftKind(1), weftKind(3), weftKind(5)
 	return []cell{
-		{a1, w3}, {a2, l3}, {a4, w5},
+		{a1, w3}, {a2, w1}, {a2, l3}, {a4, w5},
 		{l1, w3}, {l3, a2}, {w1, l3}, {w3, a4}, {w5, a1},
 		{w3, w5}, {w5, w3}, {l3, l1}, {w3, w1},
 	}

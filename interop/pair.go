@@ -32,8 +32,9 @@ type pairJob struct {
 // pairSteps are the steps of a stream in F05.
 const pairSteps = 4
 
-// runPairRole plays all rounds over one session. In each it says "OPEN n" when
-// every stream is up, waits for a line, and says "ROUND n" when all is over.
+// runPairRole plays all rounds over one session. In each it waits for a line, says
+// "OPEN n" when every stream is up, waits for another line, and says "ROUND n"
+// when all is over.
 func runPairRole(args []string) error {
 	var job pairJob
 	if err := json.Unmarshal([]byte(args[0]), &job); err != nil {
@@ -58,6 +59,9 @@ func (j pairJob) run(ctx context.Context) error {
 	defer s.Close()
 	in := bufio.NewScanner(os.Stdin)
 	for round := range j.Rounds {
+		if !in.Scan() {
+			return errNoWord
+		}
 		if err := j.round(ctx, s, round, in); err != nil {
 			return fmt.Errorf("round %d: %w", round, err)
 		}
@@ -65,6 +69,8 @@ func (j pairJob) run(ctx context.Context) error {
 	}
 	return s.Close()
 }
+
+var errNoWord = errors.New("stdin has ended")
 
 // pairStall is the longest that a round of F05 may take.
 const pairStall = 10 * time.Second
@@ -92,7 +98,7 @@ func (j pairJob) round(ctx context.Context, s *sst.Session, round int, in *bufio
 	opened.Wait()
 	say("OPEN", round)
 	if !in.Scan() {
-		return errors.New("stdin has ended")
+		return errNoWord
 	}
 	close(pass)
 	over.Wait()

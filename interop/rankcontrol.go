@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Words on the stdin of a rank. Its end means leave, too.
+// Words on the stdin of a rank. Its end ends a wait for "go", and means leave
+// there; a rank that does not wait for words runs on.
 const (
 	wordNext  = "go"    // let one step pass (StepWait), or Close (Hold)
 	wordLeave = "leave" // close in order before the next step
@@ -19,6 +20,7 @@ const (
 type control struct {
 	members []member
 	leave   chan struct{}
+	eof     chan struct{}
 
 	mu    sync.Mutex
 	stats func(*RankStats)
@@ -32,7 +34,7 @@ type member struct {
 
 // newControl listens to stdin, for n ranks.
 func newControl(n int) *control {
-	c := &control{leave: make(chan struct{})}
+	c := &control{leave: make(chan struct{}), eof: make(chan struct{})}
 	for range n {
 		c.members = append(c.members, member{c, make(chan struct{}, 1<<16)})
 	}
@@ -43,13 +45,7 @@ func newControl(n int) *control {
 func (c *control) member(i int) member { return c.members[i] }
 
 func (c *control) listen() {
-	in, left := bufio.NewScanner(os.Stdin), false
-	leave := func() {
-		if !left {
-			left = true
-			close(c.leave)
-		}
-	}
+	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		switch in.Text() {
 		case wordNext:
@@ -57,25 +53,32 @@ func (c *control) listen() {
 				m.next <- struct{}{}
 			}
 		case wordLeave:
-			leave()
+			if !c.leaving() {
+				close(c.leave)
+			}
 		case wordStats:
 			c.sayStats()
 		}
 	}
-	leave()
+	close(c.eof)
 }
 
 // passNext waits for "go"; it returns false when the rank shall leave.
 func (m member) passNext() bool {
-	select {
-	case <-m.next: // what was said before "leave" counts
-		return true
-	default:
+	if m.leaving() {
+		return false
 	}
 	select {
 	case <-m.next:
 		return true
 	case <-m.leave:
+		return false
+	case <-m.eof:
+	}
+	select {
+	case <-m.next: // said before the end
+		return true
+	default:
 		return false
 	}
 }
