@@ -215,3 +215,11 @@ func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
+
+// wantError checks an error by its sentinel.
+func wantError(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s gave %v, want %v", what, err, want)
+	}
+}

@@ -16,6 +16,9 @@ import (
 // suite is the Debian release whose ADIOS2 the peers are: 2.10.2.
 const suite = "trixie"
 
+// newer is the Debian suite with a later release of ADIOS2: 2.12.1 when tried.
+const newer = "sid"
+
 // inside is where the folder of the peers' programs is shown in the root.
 const inside = "/peers"
 
@@ -40,6 +43,8 @@ type Stream struct {
 	// before.
 	StepDelay time.Duration
 	Env       []string // added to the peer's environment
+	// Suite is the Debian release whose ADIOS2 the peer is; "" means trixie.
+	Suite string
 	// Lock: a writer locks its definitions, a reader its selections, in the first
 	// step.
 	Lock bool
@@ -172,18 +177,30 @@ func (s Stream) start(t testing.TB, program string, args []string) *Peer {
 	if s.Ranks > 1 {
 		command = append([]string{"mpirun", "-n", strconv.Itoa(s.Ranks)}, command...)
 	}
-	return run(t, s.Dir, s.Env, command)
+	return runIn(t, s.Suite, s.Dir, s.Env, command)
 }
 
 // run starts a command inside the root, in dir.
 func run(t testing.TB, dir string, env, command []string) *Peer {
 	t.Helper()
+	return runIn(t, suite, dir, env, command)
+}
+
+// runIn is run with the root of a suite; "" means the usual one.
+func runIn(t testing.TB, in, dir string, env, command []string) *Peer {
+	t.Helper()
+	if in == "" {
+		in = suite
+	}
+	if in == newer {
+		requireNewer(t)
+	}
 	if dir == "" {
 		t.Fatal("interop: Stream.Dir is not set")
 	}
 	programs := filepath.Join(testutil.ModuleRoot(t), "interop", "peers")
 	how := testutil.Run{Dir: dir, Binds: []string{dir, programs + ":" + inside}, Env: env}
-	return &Peer{testutil.Root(t, suite).Start(t, how, command[0], command[1:]...), t}
+	return &Peer{testutil.Root(t, in).Start(t, how, command[0], command[1:]...), t}
 }
 
 // Next lets a peer with StepWait (or Hold) go on.

@@ -158,4 +158,6 @@ func everything(dir string, n int, params map[string]string) ReaderOptions {
 }
 
 // tableOf is the check of a reader of everything that a writer of the kind writes.
-func tableOf(from kind) zoo.Check { return ReaderOptions{WriterRanks: from.ranks, WeftWriter: from.weft}.check() }
+func tableOf(from kind) zoo.Check {
+	return ReaderOptions{WriterRanks: from.ranks, WeftWriter: from.weft}.check()
+}

@@ -2,13 +2,16 @@ package interop
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/testutil"
 )
@@ -210,4 +213,50 @@ func (p *WeftPeer) Stats() []RankStats {
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// RankEnd is how a process of a cohort has ended.
+type RankEnd struct {
+	Late     bool     // it had not ended when the time was up
+	Code     int      // exit status; -1 for a signal
+	Errors   []string // names of sentinels, if an operation failed
+	Text     string   // of the error
+	Leak     string   // what it left
+	Duration time.Duration
+}
+
+// End waits until a process has ended, but not longer than limit.
+func (p *WeftPeer) End(rank int, limit time.Duration) (e RankEnd) {
+	p.t.Helper()
+	began := time.Now()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	r := p.Ranks[rank]
+	select {
+	case <-r.Done():
+	case <-timer.C:
+		return RankEnd{Late: true, Duration: limit}
+	}
+	e.Duration = time.Since(began)
+	if err := r.Wait(); err != nil {
+		e.Code = -1
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			e.Code = exit.ExitCode()
+		}
+	}
+	for line := range strings.Lines(r.Stdout()) {
+		line = strings.TrimSpace(line)
+		if text, ok := strings.CutPrefix(line, "FAILED "); ok {
+			e.Errors, e.Text = parseFailure(text)
+		}
+		if text, ok := strings.CutPrefix(line, "LEAK "); ok {
+			e.Leak = text
+		}
+	}
+	return e
+}
+
+// Failed reports whether it failed with one of the errors of these names.
+func (e RankEnd) Failed(names ...string) bool {
+	return e.Code == exitFailed && slices.ContainsFunc(e.Errors, func(n string) bool { return slices.Contains(names, n) })
 }
