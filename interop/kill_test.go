@@ -129,7 +129,7 @@ func (k killCase) play(t *testing.T, rng *rand.Rand, after time.Duration) string
 func endless(dir string) WriterOptions {
 	return WriterOptions{
 		Stream: Stream{Dir: dir, Vars: few, StepDelay: 2 * time.Millisecond, Params: map[string]string{"QueueLimit": "3"}},
-		Steps:  1 << 20,
+		Steps:  1 << 20, Quiet: true,
 	}
 }
 

@@ -60,6 +60,8 @@ type WriterOptions struct {
 	Steps    int    // 0 means 10
 	Hold     bool   // wait for a line on stdin before Close, after the line HOLD
 	Operator string // compress "shape/big" with it; Debian has bzip2
+	// Quiet: no lines STEP; Weft only.
+	Quiet bool
 	// NoLongDouble leaves out what later releases of ADIOS2 cannot read in Python.
 	NoLongDouble bool
 }

@@ -3,6 +3,7 @@ package interop
 import (
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -156,8 +157,12 @@ func behindProxy(t *testing.T, from, to string) *proxy {
 		t.Fatal(err)
 	}
 	p := newProxy(t, addr.String())
+	c, err = c.WithAddr(netip.MustParseAddr("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	c = c.With(cm.Attr{Atom: cm.AtomIPPort, Kind: cm.KindInt32, Int: int64(p.port())})
-	if err := os.WriteFile(to+".sst", []byte(head+":"+c.String()+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(to+".sst", []byte(head+":"+c.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return p

@@ -65,7 +65,9 @@ func (r rankWriter) steps(ctx context.Context, w *sst.Writer) error {
 		if err != nil {
 			return fmt.Errorf("step %d: %w", n, err)
 		}
-		say("STEP", n)
+		if !r.o.Quiet {
+			say("STEP", n)
+		}
 		r.ctl.pause(r.o.StepDelay)
 	}
 	return nil
