@@ -1,0 +1,70 @@
+package cohort
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Solo returns a cohort of one rank. It starts no goroutine.
+func Solo() Cohort { return Local(1)[0] }
+
+// Local returns the n ranks of a cohort that lives in this process, in order; n
+// below 1 means 1. Messages are handed over without a copy. A rank that is closed
+// with open channels is dead for the others.
+func Local(n int) []Cohort {
+	ranks := make([]Cohort, max(n, 1))
+	group := &localGroup{ranks: make([]*local, len(ranks))}
+	for i := range ranks {
+		l := &local{hub: newHub(i, len(ranks), &group.mu), group: group}
+		l.mover = l
+		group.ranks[i], ranks[i] = l, l
+	}
+	return ranks
+}
+
+// localGroup is the ranks of one Local. Their hubs share its lock.
+type localGroup struct {
+	mu    sync.Mutex
+	ranks []*local
+}
+
+// local is one of them, and the mover of its hub.
+type local struct {
+	*hub
+	group *localGroup
+}
+
+// Close implements Cohort.
+func (l *local) Close() error {
+	l.mu.Lock()
+	if l.shut() {
+		err := fmt.Errorf("%w: rank %d of this process left the cohort", ErrRankGone, l.rank)
+		l.others(func(o *local) { o.lose(l.rank, err, nil) })
+	}
+	l.mu.Unlock()
+	l.calls.Wait()
+	return nil
+}
+
+// others calls f for each other rank that is still there.
+func (l *local) others(f func(*local)) {
+	for _, o := range l.group.ranks {
+		if o != l && !o.closed {
+			f(o)
+		}
+	}
+}
+
+func (l *local) joined(*channel) {}
+
+// message implements mover. Nothing limits what is kept in one process, so
+// deliver has no error.
+func (l *local) message(to int, c *channel, msg []byte) error {
+	_, err := l.group.ranks[to].deliver(l.rank, c.key, msg)
+	return err
+}
+
+// left implements mover; there is no error, as in message.
+func (l *local) left(c *channel) {
+	l.others(func(o *local) { _ = o.leave(l.rank, c.key) })
+}
