@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-fabric/weft/sst"
+	"github.com/weft-fabric/weft/sst/cohort"
 )
 
 // sentinels are the errors of a stream, by the names that a line FAILED has.
@@ -18,7 +19,7 @@ var sentinels = []struct {
 	{"ErrStale", sst.ErrStale}, {"ErrContact", sst.ErrContact}, {"ErrPlane", sst.ErrPlane}, {"ErrMarshal", sst.ErrMarshal},
 	{"ErrWriterFailed", sst.ErrWriterFailed}, {"ErrReaderFailed", sst.ErrReaderFailed}, {"ErrRankFailed", sst.ErrRankFailed},
 	{"ErrEvicted", sst.ErrEvicted}, {"ErrStepAborted", sst.ErrStepAborted}, {"ErrParam", sst.ErrParam}, {"ErrProtocol", sst.ErrProtocol},
-	{"DeadlineExceeded", context.DeadlineExceeded},
+	{"ErrRankGone", cohort.ErrRankGone}, {"ErrRefused", cohort.ErrRefused}, {"DeadlineExceeded", context.DeadlineExceeded},
 }
 
 // describeError renders an error as the names of its sentinels, and its text in

@@ -46,7 +46,9 @@ func startRanks(t testing.TB, s Stream, job rankJob) *WeftPeer {
 	}
 	job.Name, job.Size, job.Local = filepath.Join(s.Dir, s.name()), max(s.Ranks, 1), s.Local
 	p := &WeftPeer{t: t}
-	job.Meet = newMeeting(t, s.Dir, job.Size)
+	if job.Size > 1 && !job.Local {
+		job.Meet = newMeeting(t)
+	}
 	processes := job.Size
 	if job.Local {
 		processes = 1
