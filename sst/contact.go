@@ -17,7 +17,7 @@ import (
 )
 
 // A contact file is two lines: a magic word, and the writer's stream number
-// and contact string (docs/wire/sst.md §2).
+// and contact string (docs/wire/sst.md §2). On a screen it is the second alone.
 const (
 	contactMagic  = "#ADIOS2-SST v0\n"
 	contactSuffix = ".sst"
@@ -48,9 +48,10 @@ func streamPath(name string) (string, error) {
 	return filepath.Abs(path)
 }
 
-func (c contactFile) bytes() []byte {
-	return fmt.Appendf(nil, "%s%#x:%s", contactMagic, uint64(c.stream), c.contact)
-}
+func (c contactFile) bytes() []byte { return []byte(contactMagic + c.line()) }
+
+// line is what a reader needs, on one line.
+func (c contactFile) line() string { return fmt.Sprintf("%#x:%s", uint64(c.stream), c.contact) }
 
 // parseContactFile reads the content of a contact file.
 func parseContactFile(b []byte) (contactFile, error) {
@@ -58,19 +59,66 @@ func parseContactFile(b []byte) (contactFile, error) {
 	if !ok {
 		return contactFile{}, fmt.Errorf("%w: does not begin with %q", ErrContact, strings.TrimSpace(contactMagic))
 	}
-	id, contact, ok := strings.Cut(strings.TrimRight(string(rest), "\n"), ":")
-	if !ok {
-		return contactFile{}, fmt.Errorf("%w: no colon in its second line", ErrContact)
-	}
-	n, err := strconv.ParseUint(strings.TrimPrefix(id, "0x"), 16, 64)
-	if err != nil || n == 0 {
-		return contactFile{}, fmt.Errorf("%w: stream number %.40q", ErrContact, id)
-	}
-	c, err := cm.ParseContact(contact)
+	c, err := parseContactLine(strings.TrimRight(string(rest), "\n"))
 	if err != nil {
 		return contactFile{}, fmt.Errorf("%w: %w", ErrContact, err)
 	}
+	return c, nil
+}
+
+func parseContactLine(line string) (contactFile, error) {
+	id, contact, ok := strings.Cut(line, ":")
+	if !ok {
+		return contactFile{}, errors.New("no colon after its stream number")
+	}
+	n, err := strconv.ParseUint(strings.TrimPrefix(id, "0x"), 16, 64)
+	if err != nil || n == 0 {
+		return contactFile{}, fmt.Errorf("stream number %.40q", id)
+	}
+	c, err := cm.ParseContact(contact)
+	if err != nil {
+		return contactFile{}, err
+	}
 	return contactFile{stream: int64(n), contact: c}, nil
+}
+
+// printContact tells people the contact of a stream (RegistrationMethod Screen).
+// The line that counts comes second, after a tab, as ADIOS2 prints it.
+func printContact(to io.Writer, name string, c contactFile) error {
+	_, err := fmt.Fprintf(to, "SST stream %q: readers need the line that follows.\n\t%s\n", name, c.line())
+	if err != nil {
+		return fmt.Errorf("printing the contact of %s: %w", name, err)
+	}
+	return nil
+}
+
+// readScreen reads the line that printContact, or an ADIOS2 writer, has printed.
+// It takes nothing from r that lies behind the line. Lines before it that are no
+// contact, such as the rest of what the writer printed, are skipped. It blocks as
+// r does.
+func readScreen(r io.Reader) (contactFile, error) {
+	var line, one []byte
+	var last error
+	one = make([]byte, 1)
+	for n := 0; n < contactLimit; n++ {
+		_, err := io.ReadFull(r, one)
+		if err == nil && one[0] != '\n' {
+			line = append(line, one[0])
+			continue
+		}
+		if text := strings.TrimSpace(string(line)); text != "" {
+			c, bad := parseContactLine(text)
+			if bad == nil {
+				return c, nil
+			}
+			last = bad
+		}
+		line = line[:0]
+		if err != nil {
+			return contactFile{}, fmt.Errorf("%w: the input ends without one: %w", ErrContact, errors.Join(last, err))
+		}
+	}
+	return contactFile{}, fmt.Errorf("%w: none in %d bytes of input: %w", ErrContact, contactLimit, errors.Join(last))
 }
 
 // readContact reads the contact file at path.

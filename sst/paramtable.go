@@ -3,6 +3,7 @@ package sst
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,17 +11,25 @@ import (
 	"github.com/weft-fabric/weft/internal/suggest"
 )
 
-// side is a set of the two sides of a stream.
-type side uint8
+// Side is a set of the two sides of a stream.
+type Side uint8
+
+// The sides.
+const (
+	WriterSide Side = 1 << iota
+	ReaderSide
+)
+
+type side = Side
 
 const (
-	writerSide side = 1 << iota
-	readerSide
-	bothSides = writerSide | readerSide
+	writerSide = WriterSide
+	readerSide = ReaderSide
+	bothSides  = writerSide | readerSide
 )
 
 // String names the side.
-func (s side) String() string {
+func (s Side) String() string {
 	return [...]string{"neither side", "writer", "reader", "writer and reader"}[s&bothSides]
 }
 
@@ -37,6 +46,14 @@ type paramDef struct {
 // isSet reports whether the parameter differs from its default.
 func (d *paramDef) isSet(p *Params) bool { return d.get != nil && d.get(p) != "" }
 
+// value returns the value as text, "" for one that is not set.
+func (d *paramDef) value(p *Params) string {
+	if d.get == nil {
+		return ""
+	}
+	return d.get(p)
+}
+
 // intParam describes a number in [lo, hi].
 func intParam(name string, s side, def int, lo, hi int, field func(*Params) *int, help string) paramDef {
 	return paramDef{
@@ -49,6 +66,23 @@ func intParam(name string, s side, def int, lo, hi int, field func(*Params) *int
 		},
 		set: func(p *Params, text string) (err error) {
 			*field(p), err = parseInt(name, text, lo, hi)
+			return err
+		},
+	}
+}
+
+// boolParam describes a switch that is off by default.
+func boolParam(name string, s side, field func(*Params) *bool, help string) paramDef {
+	return paramDef{
+		name: name, sides: s, def: "false", help: help,
+		get: func(p *Params) string {
+			if *field(p) {
+				return "true"
+			}
+			return ""
+		},
+		set: func(p *Params, text string) (err error) {
+			*field(p), err = parseBool(name, text)
 			return err
 		},
 	}
@@ -112,34 +146,59 @@ var paramTable = []paramDef{
 			return err
 		},
 	},
+	wordParam("RegistrationMethod", bothSides, func(p *Params) *string { return &p.RegistrationMethod }, "how readers find the writer", "File", "Screen"),
 	intParam("QueueLimit", writerSide, 0, 0, maxInt32, func(p *Params) *int { return &p.QueueLimit }, "steps that may wait for readers, 0 for no limit"),
 	wordParam("QueueFullPolicy", writerSide, func(p *Params) *string { return &p.QueueFullPolicy }, "what a full queue does with a new step", "Block", "Discard"),
-	intParam("OpenTimeoutSecs", readerSide, 60, 1, maxInt32, func(p *Params) *int { return &p.OpenTimeoutSecs }, "seconds that Open may take"),
-	wordParam("SpeculativePreloadMode", bothSides, func(p *Params) *string { return &p.SpeculativePreloadMode }, "push whole steps to readers", "Auto", "On", "Off"),
-	intParam("SpecAutoNodeThreshold", readerSide, 1, 0, maxInt32, func(p *Params) *int { return &p.SpecAutoNodeThreshold }, "largest reader cohort that Auto preloads to"),
 	{
-		name: "AlwaysProvideLatestTimestep", sides: readerSide, def: "false", help: "skip to the newest step",
+		name: "QueueLimitBytes", sides: writerSide, def: "0", help: "bytes of steps that may wait for readers, 0 for no limit; 512MiB, say (Weft's own)",
 		get: func(p *Params) string {
-			if p.AlwaysProvideLatestTimestep {
-				return "true"
+			if p.QueueLimitBytes == 0 {
+				return ""
 			}
-			return ""
+			return formatBytes(p.QueueLimitBytes)
 		},
 		set: func(p *Params, text string) (err error) {
-			p.AlwaysProvideLatestTimestep, err = parseBool("AlwaysProvideLatestTimestep", text)
+			p.QueueLimitBytes, err = parseBytes("QueueLimitBytes", text)
 			return err
 		},
 	},
+	wordParam("BlockAt", writerSide, func(p *Params) *string { return &p.BlockAt }, "where a full queue stops the writer (Weft's own)", "EndStep", "BeginStep"),
+	intParam("ReserveQueueLimit", writerSide, 0, 0, maxInt32, func(p *Params) *int { return &p.ReserveQueueLimit }, "newest steps kept for readers that come later"),
+	boolParam("FirstTimestepPrecious", writerSide, func(p *Params) *bool { return &p.FirstTimestepPrecious }, "keep the first step for readers that come later"),
+	wordParam("StepDistributionMode", writerSide, func(p *Params) *string { return &p.StepDistributionMode }, "which reader cohort gets a step", "AllToAll", "RoundRobin", "OnDemand"),
+	intParam("LagNotice", writerSide, 0, 0, maxInt32, func(p *Params) *int { return &p.LagNotice }, "steps that a reader may be behind before the writer's program is told, 0 for any (Weft's own)"),
+	intParam("LagLimit", writerSide, 0, 0, maxInt32, func(p *Params) *int { return &p.LagLimit }, "steps that a reader may be behind before it is detached, 0 for any (Weft's own)"),
+	{
+		name: "QueueWarnBytes", sides: writerSide, def: "Auto", help: "bytes of waiting steps at which the log warns; Auto: a quarter of the memory (Weft's own)",
+		get: func(p *Params) string {
+			if p.QueueWarnBytes == nil {
+				return ""
+			}
+			return formatBytes(*p.QueueWarnBytes)
+		},
+		set: func(p *Params, text string) error {
+			if strings.EqualFold(text, "Auto") {
+				p.QueueWarnBytes = nil
+				return nil
+			}
+			n, err := parseBytes("QueueWarnBytes", text)
+			if err == nil {
+				p.QueueWarnBytes = &n
+			}
+			return err
+		},
+	},
+	intParam("OpenTimeoutSecs", readerSide, 60, 1, maxInt32, func(p *Params) *int { return &p.OpenTimeoutSecs }, "seconds that Open may take"),
+	wordParam("SpeculativePreloadMode", bothSides, func(p *Params) *string { return &p.SpeculativePreloadMode }, "push whole steps to readers", "Auto", "On", "Off"),
+	intParam("SpecAutoNodeThreshold", readerSide, 1, 0, maxInt32, func(p *Params) *int { return &p.SpecAutoNodeThreshold }, "largest reader cohort that Auto preloads to"),
+	boolParam("AlwaysProvideLatestTimestep", readerSide, func(p *Params) *bool { return &p.AlwaysProvideLatestTimestep }, "skip to the newest step"),
 	wordParam("DataTransport", bothSides, func(p *Params) *string { return &p.DataTransport }, "data plane to use and no other", "WAN", "evpath"),
 	textParam("NetworkInterface", bothSides, func(p *Params) *string { return &p.NetworkInterface }, "interface whose address is published"),
 	textParam("ControlInterface", bothSides, func(p *Params) *string { return &p.ControlInterface }, "as NetworkInterface, goes before it"),
+	textParam("DataInterface", bothSides, func(p *Params) *string { return &p.DataInterface }, "interface whose address peers are told for data"),
 	intParam("StatsLevel", writerSide, 0, 0, 1, func(p *Params) *int { return &p.StatsLevel }, "1 records minimum and maximum of each block"),
 	wordParam("ADIOS2Release", writerSide, func(p *Params) *string { return &p.ADIOS2Release }, "field set for readers whose release the protocol does not show (Weft's own)", "Auto", "2.10", "2.12", "main"),
 	fixedParam("MarshalMethod", bothSides, "BP5 is the only marshalling that Weft has", "BP5"),
-	fixedParam("RegistrationMethod", bothSides, "only contact files are supported", "File"),
-	fixedParam("ReserveQueueLimit", writerSide, "steps are not kept for late readers", "0"),
-	fixedParam("FirstTimestepPrecious", writerSide, "the first step is not kept for late readers", "false", "no", "0", "off"),
-	fixedParam("StepDistributionMode", writerSide, "every reader gets every step", "AllToAll"),
 	fixedParam("CPCommPattern", writerSide, "the Peer pattern does not work in ADIOS2 with several readers", "Min"),
 	fixedParam("WANDataTransport", bothSides, "the only wide-area transport is sockets", "sockets"),
 	fixedParam("ControlTransport", bothSides, "the only control transport is sockets", "sockets", "tcp"),
@@ -148,7 +207,6 @@ var paramTable = []paramDef{
 	fixedParam("IsRowMajor", bothSides, "use WriterConfig.ColumnMajor", "1", "true"),
 	fixedParam("ReaderShortCircuitReads", readerSide, "it is a switch of ADIOS2's tests", "0", "false"),
 	fixedParam("UseOneTimeAttributes", writerSide, "attributes are always sent in a way that every reader keeps", "0", "1", "true", "false"),
-	fixedParam("DataInterface", bothSides, "the data plane uses the control interface; set NetworkInterface", ""),
 	fixedParam("RemoteGroup", bothSides, "tunnel groups are not supported", ""),
 	fixedParam("MercuryProtocol", bothSides, "there is no Mercury plane", ""),
 	fixedParam("verbose", bothSides, "set a logger instead", "0", "1", "2", "3", "4", "5"),
@@ -212,4 +270,43 @@ func parseBool(name, text string) (bool, error) {
 		return false, nil
 	}
 	return false, fmt.Errorf("%w: %s=%q: must be true or false", ErrParam, name, text)
+}
+
+// units of bytes, the largest first.
+var units = []struct {
+	name  string
+	shift uint
+}{{"TiB", 40}, {"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"B", 0}}
+
+// parseBytes reads a number of bytes, as such or with a unit: 64MiB.
+func parseBytes(name, text string) (uint64, error) {
+	number, shift := text, uint(0)
+	for _, u := range units {
+		if rest, ok := cutSuffixFold(text, u.name); ok {
+			number, shift = strings.TrimSpace(rest), u.shift
+			break
+		}
+	}
+	n, err := strconv.ParseUint(number, 10, 63)
+	if err != nil || n > math.MaxInt64>>shift {
+		return 0, fmt.Errorf("%w: %s=%q: must be a number of bytes, as such or in KiB, MiB, GiB, TiB", ErrParam, name, text)
+	}
+	return n << shift, nil
+}
+
+func cutSuffixFold(s, suffix string) (string, bool) {
+	if n := len(s) - len(suffix); n >= 0 && strings.EqualFold(s[n:], suffix) {
+		return s[:n], true
+	}
+	return s, false
+}
+
+// formatBytes is what parseBytes reads, in the largest unit that is exact.
+func formatBytes(n uint64) string {
+	for _, u := range units {
+		if u.shift > 0 && n != 0 && n%(1<<u.shift) == 0 {
+			return strconv.FormatUint(n>>u.shift, 10) + u.name
+		}
+	}
+	return strconv.FormatUint(n, 10)
 }

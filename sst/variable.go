@@ -7,16 +7,19 @@ import (
 )
 
 // Definition is a variable of a writer whose element type is known only at run
-// time; see [Define] for the usual case.
+// time; see [Define] for the usual case. In a cohort each rank declares what it
+// puts, with the same type and kind of shape everywhere.
 type Definition struct {
 	w     *Writer
-	ranks []*step.Definition // by writer rank
+	name  string
+	typ   step.Type
+	ranks []*step.Definition // by rank of this process; none if it stands for no rank
 }
 
 // DefineUntyped declares a variable. For t == step.Struct, st describes the
 // element; otherwise it is nil. A name can be declared once.
 func (w *Writer) DefineUntyped(name string, t step.Type, st *step.StructType, shape step.Shape) (*Definition, error) {
-	d := &Definition{w: w}
+	d := &Definition{w: w, name: name, typ: t}
 	for _, e := range w.encoders {
 		var def *step.Definition
 		var err error
@@ -34,10 +37,10 @@ func (w *Writer) DefineUntyped(name string, t step.Type, st *step.StructType, sh
 }
 
 // Name returns the variable's name.
-func (d *Definition) Name() string { return d.ranks[0].Name() }
+func (d *Definition) Name() string { return d.name }
 
 // Type returns the element type.
-func (d *Definition) Type() step.Type { return d.ranks[0].Type() }
+func (d *Definition) Type() step.Type { return d.typ }
 
 // SetShape changes the dimensions of a global array, for the open step and
 // those after it; their number stays.
@@ -61,7 +64,8 @@ func (d *Definition) of(st *WriterStep, op string) (*step.Encoder, *step.Definit
 	}
 	if d.ranks[0].Shape().Kind == step.GlobalValueKind {
 		// ADIOS2 readers take it from the first rank that ever put it, and see
-		// nothing in a step in which another one does.
+		// nothing in a step in which another one does. Between processes it stays
+		// where it was put, as it does in ADIOS2.
 		return st.w.encoders[0], d.ranks[0], nil
 	}
 	return e, d.ranks[st.rank], nil
@@ -94,8 +98,12 @@ func (st *WriterStep) wrap(op string, err error) error {
 }
 
 // SetAttribute sets an attribute of the stream, from the next step that ends
-// on. All attributes reach readers that come later, too.
+// on. All attributes reach readers that come later, too. Any rank of a cohort can
+// set attributes that no other rank sets, or the same ones as another.
 func (w *Writer) SetAttribute(a step.AttributeDef) error {
+	if len(w.encoders) == 0 {
+		return w.fail("set attribute", fmt.Errorf("this process stands for no rank: %w", ErrOrder))
+	}
 	if err := w.encoders[0].SetAttribute(a); err != nil {
 		return w.fail("set attribute", err)
 	}

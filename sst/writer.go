@@ -1,16 +1,16 @@
 package sst
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"sync"
 	"time"
 
-	"github.com/weft-fabric/weft/internal/wire/sstmsg"
-	"github.com/weft-fabric/weft/sst/internal/carrier"
+	"github.com/weft-fabric/weft/sst/cohort"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 	"github.com/weft-fabric/weft/step"
 )
@@ -19,19 +19,34 @@ import (
 type WriterConfig struct {
 	// Session to use; nil opens one that ends with the writer.
 	Session *Session
-	// Params are the engine parameters.
+	// Cohort connects this process with the others that write the stream; nil
+	// means that there are none. It belongs to the caller and must outlive the
+	// writer.
+	Cohort cohort.Cohort
+	// Params are the engine parameters, the same on every rank of the cohort.
 	Params Params
-	// Ranks is the number of writer ranks that this process stands for, all of
-	// them; 0 means 1. See [WriterStep.Rank].
+	// Ranks is the number of writer ranks that this process stands for; 0 means
+	// 1. The ranks of a cohort's processes are numbered one after the other. See
+	// [WriterStep.Rank].
 	Ranks int
+	// NoRanks says that this process stands for no rank at all: it takes part in
+	// each step and puts nothing. Not for rank 0 of a cohort.
+	NoRanks bool
 	// ColumnMajor declares that dimensions are column-major, as in Fortran.
 	ColumnMajor bool
 	// ContactMode is the permission of the contact file; 0 means 0600: whoever can
 	// read it can attach.
 	ContactMode fs.FileMode
-	// CloseTimeout bounds how long Close waits for readers that still hold steps;
-	// 0 means 10 minutes.
+	// Screen is where RegistrationMethod Screen prints; nil means standard output.
+	Screen io.Writer
+	// CloseTimeout bounds how long Close waits for readers that still hold steps,
+	// and for the other ranks; 0 means 10 minutes.
 	CloseTimeout time.Duration
+	// OnLag is told of a reader that is more than LagNotice steps behind, once
+	// until it has caught up to half of that; on rank 0 only. It is called on a
+	// goroutine of its own, one call at a time, and may ask for Info, but must not
+	// close the writer.
+	OnLag func(AttachedReader)
 }
 
 const (
@@ -43,50 +58,72 @@ const (
 
 type readerKey = cp.ReaderKey
 
-// Writer is the writing end of a stream.
+// Writer is the writing end of a stream, or one process's share of it.
 type Writer struct {
 	name    string
 	cfg     WriterConfig
 	session *Session
-	own     bool // the session ends with the writer
-	path    string
-	contact contactFile
+	own     bool        // the session ends with the writer
+	path    string      // of the contact file; rank 0 touches it
+	contact contactFile // of rank 0
+	warn    uint64      // bytes of waiting steps at which to warn
+	closing sync.Once
+	lagging sync.Mutex // held while OnLag runs
 
-	encoders []*step.Encoder   // one a rank; guarded by the step protocol
+	// Guarded by the step protocol.
+	encoders []*step.Encoder   // one a rank
+	formats  map[[12]byte]bool // that a rank of this process has brought
+	unsent   *cp.Contribute    // of a step that could not be encoded
 	pool     *step.HeapPool    // memory of ended steps
-	formats  map[[12]byte]bool // that readers will have got
 
-	mu       sync.Mutex
-	machine  *cp.Writer
-	readers  map[readerKey]*attached
-	steps    map[int64]*stepData // data that readers may still ask for
-	nextKey  readerKey
-	open     *WriterStep
-	finished bool
-	changed  signal
-	failure  error // why nothing more can be written
-}
-
-// attached is a reader cohort as its writer's shell knows it.
-type attached struct {
-	link    carrier.Link
-	options sstmsg.Options
-	ids     []int64 // identities that we issued for it
-	msg     *sstmsg.ReaderRegister
-	far     map[int][]farPush    // blocks that wait for a connection, by reader rank
-	links   map[int]carrier.Link // to reader ranks that blocks were pushed to
-	gone    bool                 // dropped
+	mu        sync.Mutex
+	channel   cohort.Channel
+	leader    *cp.WriterLeader // rank 0 only
+	member    *cp.WriterMember // nil until the cohort was joined
+	work      []event          // for the machines, in order
+	working   bool             // somebody carries it out
+	ranks     []rankState      // rank 0: what the others have done
+	base      int              // first writer rank of this process
+	total     int              // writer ranks of the stream
+	published bool             // rank 0: readers may come
+	publish   bool             // rank 0: the contact file is to be written
+	eager     []registration   // of readers that came while it was
+	readers   map[readerKey]*attached
+	steps     map[int64]*stepData // data that readers may still ask for
+	nextKey   readerKey
+	open      *openStep // being filled
+	ending    *openStep // waits for its verdict
+	begun     int64     // steps
+	finished  bool      // no step begins any more
+	leaving   bool      // the others were told of that
+	ended     bool      // nothing is served any more
+	changed   signal
+	failure   error // why nothing more can be written
 }
 
 // Create opens a stream for writing under a name, with or without the suffix
 // ".sst", and waits for RendezvousReaderCount readers. On error, and if ctx
 // ends, no contact file stays.
+//
+// In a cohort every rank calls it, with the same name. It returns on all ranks
+// when the readers are there, or fails on all of them, with the same error as
+// far as errors.Is can tell.
 func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error) {
-	w, err := newWriter(ctx, name, cfg)
-	if err != nil {
-		return nil, &Error{Op: "create", Stream: name, Err: err}
+	w := &Writer{
+		name: name, cfg: cfg, readers: map[readerKey]*attached{}, steps: map[int64]*stepData{},
+		pool: step.NewHeapPool(0), formats: map[[12]byte]bool{}, nextKey: 1,
 	}
-	if err := w.rendezvous(ctx); err != nil {
+	if w.cfg.Cohort == nil {
+		w.cfg.Cohort = cohort.Solo()
+	}
+	// What is wrong here is told to the other ranks, so it must not keep us from
+	// joining them.
+	err := w.prepare(ctx)
+	err = w.join(err)
+	if err == nil {
+		err = w.start(ctx)
+	}
+	if err != nil {
 		w.abort(err)
 		return nil, &Error{Op: "create", Stream: name, Err: err}
 	}
@@ -99,10 +136,17 @@ func (cfg WriterConfig) resolve() (WriterConfig, error) {
 	if err != nil {
 		return cfg, err
 	}
-	if cfg.Ranks < 0 || cfg.Ranks > maxRanks {
-		return cfg, fmt.Errorf("%d ranks: must be 1 to %d", cfg.Ranks, maxRanks)
+	switch {
+	case cfg.Ranks < 0 || cfg.Ranks > maxRanks:
+		return cfg, fmt.Errorf("%w: %d ranks: must be 1 to %d", ErrParam, cfg.Ranks, maxRanks)
+	case cfg.NoRanks && cfg.Ranks > 0:
+		return cfg, fmt.Errorf("%w: both NoRanks and %d ranks", ErrParam, cfg.Ranks)
+	case cfg.NoRanks && cfg.Cohort.Rank() == 0:
+		return cfg, fmt.Errorf("%w: NoRanks at rank 0, which speaks with the readers", ErrParam)
 	}
-	cfg.Ranks = max(cfg.Ranks, 1)
+	if !cfg.NoRanks {
+		cfg.Ranks = max(cfg.Ranks, 1)
+	}
 	if cfg.ContactMode == 0 {
 		cfg.ContactMode = defaultContactMode
 	}
@@ -112,57 +156,26 @@ func (cfg WriterConfig) resolve() (WriterConfig, error) {
 	return cfg, nil
 }
 
-func newWriter(ctx context.Context, name string, cfg WriterConfig) (*Writer, error) {
-	cfg, err := cfg.resolve()
-	if err != nil {
-		return nil, err
+// prepare does what concerns this process alone.
+func (w *Writer) prepare(ctx context.Context) (err error) {
+	if w.cfg, err = w.cfg.resolve(); err != nil {
+		return err
 	}
-	path, err := streamPath(name)
-	if err != nil {
-		return nil, err
+	if w.path, err = streamPath(w.name); err != nil {
+		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	w := &Writer{
-		name: name, cfg: cfg, path: path, session: cfg.Session,
-		readers: map[readerKey]*attached{}, steps: map[int64]*stepData{},
-		pool: step.NewHeapPool(0), formats: map[[12]byte]bool{},
-	}
-	for range cfg.Ranks {
+	for range w.cfg.Ranks {
 		w.encoders = append(w.encoders, step.NewEncoder(step.EncoderConfig{
-			ColumnMajor: cfg.ColumnMajor, Stats: cfg.Params.StatsLevel > 0,
+			ColumnMajor: w.cfg.ColumnMajor, Stats: w.cfg.Params.StatsLevel > 0,
 		}))
 	}
-	if err := w.attach(ctx); err != nil {
-		return nil, err
-	}
-	return w, nil
-}
-
-// attach joins a session, and publishes the contact file last: from then on
-// readers may come.
-func (w *Writer) attach(ctx context.Context) (err error) {
-	w.session, w.own, err = sessionFor(ctx, w.cfg.Session, w.cfg.Params)
-	if err != nil {
+	if w.session, w.own, err = sessionFor(ctx, w.cfg.Session, w.cfg.Params); err != nil {
 		return err
 	}
-	w.machine = cp.NewWriter(w.machineConfig())
-	w.contact = contactFile{stream: newID(), contact: w.session.cm.Contact()}
-	if err := w.session.addStream(w); err != nil {
-		return err
-	}
-	w.session.mu.Lock()
-	w.session.writers[w.contact.stream] = w
-	w.session.mu.Unlock()
-	if _, err := os.Lstat(w.path); err == nil {
-		w.session.log.Warn("replacing a contact file that is there: of a writer that crashed, or of one that readers will not find any more", "path", w.path)
-	}
-	if err := writeContact(w.path, w.contact, w.cfg.ContactMode); err != nil {
-		w.detach()
-		return err
-	}
-	return nil
+	return w.session.addStream(w)
 }
 
 // sessionFor returns the session to use, and whether the stream owns it.
@@ -181,57 +194,9 @@ func sessionFor(ctx context.Context, given *Session, p Params) (*Session, bool, 
 	return given, false, nil
 }
 
-func (w *Writer) machineConfig() cp.WriterConfig {
-	p := &w.cfg.Params
-	c := cp.WriterConfig{
-		Ranks: w.cfg.Ranks, Plane: planeEvpath, QueueLimit: p.QueueLimit, Discard: p.QueueFullPolicy == "Discard",
-		Preload: p.SpeculativePreloadMode != "Off", Params: w.wireParams(),
-	}
-	for rank := range w.cfg.Ranks {
-		c.PlaneInfo = append(c.PlaneInfo, fmt.Sprintf("weft evpath rank %d", rank))
-	}
-	return c
-}
-
-// wireParams are our parameters as readers see them. ADIOS2 readers act on the
-// marshalling, the array order and the pattern only.
-func (w *Writer) wireParams() sstmsg.Params {
-	p := &w.cfg.Params
-	wire := sstmsg.Params{
-		MarshalMethod: sstmsg.MarshalBP5, DataTransport: planeEvpath, WANDataTransport: "sockets", ControlTransport: "sockets",
-		ControlModule: "select", OpenTimeoutSecs: int32(defaultOpenTimeout / time.Second), RendezvousReaderCount: int32(p.rendezvous()),
-		QueueLimit: int32(p.QueueLimit), IsRowMajor: 1, CPCommPattern: sstmsg.PatternMin, StatsLevel: int32(p.StatsLevel),
-		SpecAutoNodeThreshold: defaultThreshold, UseOneTimeAttributes: 1, NetworkInterface: p.NetworkInterface, ControlInterface: p.ControlInterface,
-	}
-	if p.QueueFullPolicy == "Discard" {
-		wire.QueueFullPolicy = 1
-	}
-	if w.cfg.ColumnMajor {
-		wire.IsRowMajor = 0
-	}
-	return wire
-}
-
-// rendezvous waits until enough readers are there.
-func (w *Writer) rendezvous(ctx context.Context) error {
-	want := w.cfg.Params.rendezvous()
-	why := func() (string, []any) {
-		return "waiting for readers; set RendezvousReaderCount to 0 to go on without", []any{"stream", w.path, "have", w.active(), "want", want, "until", "they come, or the caller cancels"}
-	}
-	return w.waitFor(ctx, why, func() bool { return w.machine.Active() >= want })
-}
-
-func (w *Writer) active() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.machine.Active()
-}
-
-// waitFor waits until ok, asked with the lock held, is true. A wait that is
-// long says why.
+// waitFor waits until ok is true. A wait that is long says why. The caller holds
+// mu, which is free while it waits and while why is asked.
 func (w *Writer) waitFor(ctx context.Context, why func() (string, []any), ok func() bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	explained := false
 	for {
 		switch {
@@ -262,112 +227,111 @@ func (w *Writer) Name() string { return w.name }
 // Finish announces the end of the stream and waits until every reader has
 // released its steps, has left, or is lost. The writer serves reads meanwhile.
 // If ctx ends first, Finish may be called again; Close gives up.
+//
+// In a cohort every rank calls it, or Close; the end is announced when all have.
 func (w *Writer) Finish(ctx context.Context) error {
 	w.mu.Lock()
-	if st := w.open; st != nil {
-		w.mu.Unlock()
+	defer w.mu.Unlock()
+	if st := cmp.Or(w.open, w.ending); st != nil && w.failure == nil {
 		return w.fail("finish", fmt.Errorf("step %d is still open: %w", st.number, ErrOrder))
 	}
-	w.finished = true
-	w.handle(cp.Finish{})
-	w.mu.Unlock()
-	why := func() (string, []any) {
-		return "waiting for readers to take the last steps", append(append([]any{"stream", w.path}, w.laggards()...), until(ctx)...)
-	}
-	err := w.waitFor(ctx, why, w.machine.Drained)
-	if err != nil {
+	if err := w.finish(ctx); err != nil {
 		return w.fail("finish", err)
 	}
 	return nil
 }
 
-// laggards describes who holds the oldest step.
-func (w *Writer) laggards() []any {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	args := []any{"steps", w.machine.Held()}
-	for _, k := range w.machine.Laggards() {
-		if r := w.readers[k]; r != nil {
-			args = append(args, "reader", r.link.Info().Remote.String())
-		}
+// finish is Finish for who holds mu.
+func (w *Writer) finish(ctx context.Context) error {
+	w.finished = true
+	if w.failure == nil && !w.leaving {
+		w.leaving = true
+		w.tellMember(cp.MemberFinish{})
 	}
-	return args
+	why := func() (string, []any) {
+		return "waiting for readers to take the last steps", append(append([]any{"stream", w.path}, w.holdups(rankUnfinished)...), until(ctx)...)
+	}
+	return w.waitFor(ctx, why, func() bool { return w.member.Phase() == cp.WriterDrained })
 }
 
 // Close ends the stream: it does what Finish does, at most for CloseTimeout,
 // then drops readers that are not done and removes the contact file. An open
 // step is given up. It is idempotent.
+//
+// The other ranks of a cohort must close, too. If this rank gives up waiting,
+// the stream ends for all of them.
 func (w *Writer) Close() error {
-	w.mu.Lock()
-	w.finished = true // no step begins from here on
-	if w.open != nil {
-		w.open.end() // and no more: somebody may be putting at this moment
-	}
-	w.mu.Unlock()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), w.cfg.CloseTimeout, fmt.Errorf("readers still hold steps after %v: %w", w.cfg.CloseTimeout, ErrTimeout))
-	defer cancel()
-	err := w.Finish(ctx)
-	for err == nil && !w.seal() {
-		err = w.Finish(ctx)
-	}
-	if errors.Is(err, ErrClosed) {
-		err = nil
-	}
-	w.abort(ErrClosed)
+	var err error
+	w.closing.Do(func() { err = w.close() })
 	return err
 }
 
-// seal lets no reader in any more, unless one has come since Finish.
-func (w *Writer) seal() bool {
+func (w *Writer) close() error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), w.cfg.CloseTimeout, fmt.Errorf("readers still hold steps, or other ranks are not done, after %v: %w", w.cfg.CloseTimeout, ErrTimeout))
+	defer cancel()
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.machine.Drained() {
-		return false
+	w.giveUpStep(fmt.Errorf("given up by Close: %w", ErrClosed))
+	err := w.finish(ctx)
+	w.mu.Unlock()
+	w.abort(cmp.Or(err, ErrClosed))
+	if err == nil || errors.Is(err, ErrClosed) {
+		return nil
 	}
-	if w.failure == nil {
-		w.failure = ErrClosed
-	}
-	return true
+	return w.fail("close", err)
 }
 
 // abort ends the stream at once. Readers are told that it ends; what they still
-// ask for they do not get.
+// ask for they do not get. The other ranks of a cohort hear of it.
 func (w *Writer) abort(err error) {
 	w.mu.Lock()
-	if w.failure == nil {
-		w.failure = err
-	}
-	w.handle(cp.Finish{})
-	for k, r := range w.readers {
-		if !w.machine.Reader(k).Active {
-			w.sendAway(r, err)
-		}
-		w.handle(cp.ReaderLost{Reader: k, Err: err})
-	}
-	w.changed.notify()
+	w.end(err)
 	w.mu.Unlock()
 	w.detach()
 }
 
-// sendAway ends a reader that has yet to activate. An ADIOS2 one expects no word
-// before that. The caller holds mu.
-func (w *Writer) sendAway(r *attached, err error) {
-	if !r.options.Weft {
-		r.link.Abort(err)
+// end is the part of abort for who holds mu.
+func (w *Writer) end(err error) {
+	if w.ended {
 		return
 	}
-	w.session.post(r.link, &sstmsg.WriterClose{ReaderID: r.msg.CP[0].ReaderID, FinalStep: w.machine.NextStep() - 1}, r.options, nil)
+	w.giveUpStep(err)
+	w.ended = true
+	drained := w.member != nil && w.member.Phase() == cp.WriterDrained
+	told := w.failure != nil // by whoever it came from, or by us
+	if w.failure == nil {
+		w.failure = err
+	}
+	switch {
+	case w.leader != nil:
+		w.tellLeader(cp.EndStream{Err: err})
+	case w.member != nil && !drained && !told:
+		if errors.Is(err, ErrClosed) { // for the others it is no end, but a loss
+			err = fmt.Errorf("%w: it has ended before the stream did", ErrRankFailed)
+		}
+		w.tellRanks(err)
+	}
+	for key := range w.readers {
+		w.forget(key)
+	}
+	for number, d := range w.steps {
+		delete(w.steps, number)
+		d.release()
+	}
+	w.changed.notify()
 }
 
-// detach takes the stream out of its session.
+// detach takes the stream out of its session and of its cohort.
 func (w *Writer) detach() {
-	if err := removeContact(w.path, w.contact); err != nil {
-		w.session.log.Warn("the contact file stays", "path", w.path, "error", err)
+	w.unpublish()
+	w.mu.Lock()
+	channel := w.channel
+	w.mu.Unlock()
+	if channel != nil {
+		_ = channel.Close() // what was sent goes out all the same, or nobody is there any more
 	}
-	w.session.mu.Lock()
-	delete(w.session.writers, w.contact.stream)
-	w.session.retireLocked(w.contact.stream)
-	w.session.mu.Unlock()
+	if w.session == nil {
+		return
+	}
 	w.session.removeStream(w)
 	if w.own {
 		w.session.Close()

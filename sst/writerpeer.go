@@ -10,9 +10,30 @@ import (
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
-// This file is the writer's side towards its readers: messages in, and the
-// actions of the machine out. Everything here runs on the goroutine of some
-// link, or in a call of the application, with w.mu held; nothing blocks.
+// This file is the writer's side towards its readers. Everything here runs on the
+// goroutine of some link or channel, or in a call of the application, with w.mu
+// held; nothing blocks.
+
+// attached is a reader cohort as a writer's shell knows it. Link, options and msg
+// are known to rank 0, which speaks with the reader.
+type attached struct {
+	link    carrier.Link
+	options sstmsg.Options
+	weft    bool
+	active  bool                  // it has activated, and may be told things
+	ranks   []sstmsg.EvpathReader // how its ranks are reached
+	ids     []int64               // identities that we issued for it
+	served  uint64                // bytes that this process has sent to it
+	far     map[int][]farPush     // blocks that wait for a connection, by reader rank
+	links   map[int]carrier.Link  // to reader ranks that blocks were pushed to
+	gone    bool                  // dropped
+}
+
+// registration is one that has to wait.
+type registration struct {
+	link carrier.Link
+	msg  *sstmsg.ReaderRegister
+}
 
 var errRange = errors.New("read outside the data block")
 
@@ -30,31 +51,36 @@ func (w *Writer) register(l carrier.Link, m *sstmsg.ReaderRegister) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.failure != nil {
+	if !w.published && w.failure == nil {
+		w.eager = append(w.eager, registration{l, m})
+		return
+	}
+	w.registerNow(l, m)
+}
+
+func (w *Writer) registerNow(l carrier.Link, m *sstmsg.ReaderRegister) {
+	if w.failure != nil || w.leader.Ended() {
 		w.session.turnAway(l, m)
 		return
 	}
-	w.nextKey++
 	key := w.nextKey
-	r := &attached{link: l, options: w.optionsFor(l), msg: m}
-	control := w.session.issue(w.cfg.Ranks, route{writer: w, key: key})
-	data := w.session.issue(w.cfg.Ranks, route{writer: w, key: key, data: true})
-	r.ids = append(append(r.ids, control...), data...)
+	w.nextKey++
+	r := &attached{link: l, options: w.optionsFor(l), ranks: m.Evpath}
+	r.weft = r.options.Weft
 	w.readers[key] = r
 	w.session.use(l)
-	contacts := make([]string, w.cfg.Ranks)
-	for i := range contacts {
-		contacts[i] = w.session.cm.ContactFor(l).String()
+	contact := w.session.cm.ContactFor(l)
+	if w.cfg.Params.DataInterface != "" {
+		if c, err := w.session.dataContact(&w.cfg.Params); err == nil { // it was right at Create
+			contact = c
+		}
 	}
-	w.handle(cp.Register{Reader: key, Msg: m, Contacts: contacts, Control: control, Data: data})
+	w.tellLeader(cp.Register{Reader: key, Msg: m, Contact: contact.String(), Weft: r.weft})
 }
 
 // optionsFor chooses the message variants that the reader on a link takes.
 func (w *Writer) optionsFor(l carrier.Link) sstmsg.Options {
-	w.session.mu.Lock()
-	weft := w.session.linkUse(l).weft
-	w.session.mu.Unlock()
-	if weft {
+	if w.session.weft(l) {
 		return sstmsg.Options{Release: sstmsg.ReleaseMain, Weft: true}
 	}
 	switch w.cfg.Params.ADIOS2Release {
@@ -71,20 +97,49 @@ func (w *Writer) optionsFor(l carrier.Link) sstmsg.Options {
 	return sstmsg.Options{Release: sstmsg.Release212}
 }
 
-// fromReader takes a message of a reader that is registered.
+// admit issues the identities by which a reader will address our ranks. At rank 0
+// the reader is known already.
+func (w *Writer) admit(m *cp.Admit) {
+	r := w.readers[m.Reader]
+	if r == nil {
+		r = &attached{weft: m.Weft, ranks: m.Ranks, options: sstmsg.Options{Release: sstmsg.ReleaseMain, Weft: m.Weft}}
+		w.readers[m.Reader] = r
+	}
+	control := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader})
+	data := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, data: true})
+	r.ids = append(append(r.ids, control...), data...)
+	w.tellMember(cp.ReaderAdmitted{Admitted: &cp.Admitted{Reader: m.Reader, Control: control, Data: data}})
+}
+
+// fromReader takes a message of a reader that is registered. Readers speak with
+// rank 0: what comes elsewhere means nothing.
 func (w *Writer) fromReader(key readerKey, m sstmsg.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.handle(cp.FromReader{Reader: key, Msg: m})
+	r := w.readers[key]
+	if w.leader == nil || r == nil {
+		return
+	}
+	if _, ok := m.(*sstmsg.ReaderActivate); ok {
+		r.active = true
+	}
+	w.tellLeader(cp.FromReader{Reader: key, Msg: m})
 }
 
 // linkLost drops the readers whose control link is gone.
 func (w *Writer) linkLost(l carrier.Link, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	kept := w.eager[:0]
+	for _, r := range w.eager {
+		if r.link != l {
+			kept = append(kept, r)
+		}
+	}
+	w.eager = kept
 	for key, r := range w.readers {
 		if r.link == l {
-			w.handle(cp.ReaderLost{Reader: key, Err: err})
+			w.tellLeader(cp.ReaderLost{Reader: key, Err: err})
 		}
 	}
 }
@@ -93,7 +148,8 @@ func (w *Writer) linkLost(l carrier.Link, err error) {
 // in the protocol: a request that cannot be answered drops the connection.
 func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	w.mu.Lock()
-	if w.readers[r.key] == nil { // dropped since the request was routed
+	reader := w.readers[r.key]
+	if reader == nil { // dropped since the request was routed
 		w.mu.Unlock()
 		if err := w.session.refuse(l, m); err != nil {
 			l.Abort(err)
@@ -109,6 +165,7 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	}
 	if err == nil {
 		d.use()
+		reader.served += uint64(m.Length)
 	}
 	w.mu.Unlock()
 	if err != nil {
@@ -119,31 +176,31 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	w.session.post(l, reply, sstmsg.Options{}, d.release)
 }
 
-// handle feeds the machine and carries its actions out. The caller holds w.mu.
-func (w *Writer) handle(e cp.WriterEvent) {
-	for _, a := range w.machine.Handle(e) {
-		switch a := a.(type) {
-		case cp.SendToReader:
-			if r := w.readers[a.Reader]; r != nil {
-				w.session.post(r.link, a.Msg, r.options, nil)
-			}
-		case cp.PushStep:
-			w.push(a.Reader, a.Step)
-		case cp.FreeStep:
-			if d := w.steps[a.Step]; d != nil {
-				delete(w.steps, a.Step)
-				d.release()
-			}
-		case cp.DropReader:
-			w.dropReader(a.Reader, a.Err)
-		case cp.Changed:
-			w.changed.notify()
+// dropReader forgets a reader at rank 0. One that cannot be told why, because it
+// is no Weft reader, sees the end of its link.
+func (w *Writer) dropReader(key readerKey, err error) {
+	r := w.readers[key]
+	if r == nil {
+		return
+	}
+	w.forget(key)
+	if err == nil {
+		return
+	}
+	if !r.weft && (!r.active || !errors.Is(err, ErrClosed)) {
+		r.link.Abort(err)
+	}
+	if w.failure == nil {
+		what := "a reader failed; the stream goes on"
+		if errors.Is(err, ErrEvicted) {
+			what = "a reader was detached: it is too slow; the stream goes on"
 		}
+		w.say(what, "stream", w.path, "reader", r.link.Info().Remote.String(), "error", err)
 	}
 }
 
-// dropReader forgets a reader, and drops its link if it failed.
-func (w *Writer) dropReader(key readerKey, err error) {
+// forget lets go of what this process has for a reader.
+func (w *Writer) forget(key readerKey) {
 	r := w.readers[key]
 	if r == nil {
 		return
@@ -151,13 +208,36 @@ func (w *Writer) dropReader(key readerKey, err error) {
 	delete(w.readers, key)
 	r.gone = true
 	w.session.retire(r.ids...)
-	w.session.unuse(r.link)
+	if r.link != nil {
+		w.session.unuse(r.link)
+	}
 	for _, l := range r.links {
 		w.session.unuse(l)
 	}
-	if err != nil && w.failure == nil {
-		w.session.background(func(context.Context) { // the logger may be slow, or ask us something
-			w.session.log.Warn("a reader failed; the stream goes on", "stream", w.path, "reader", r.link.Info().Remote.String(), "error", err)
+}
+
+// lags tells the application of a reader that is behind.
+func (w *Writer) lags(a cp.Lagging) {
+	r := w.readers[a.Reader]
+	if r == nil {
+		return
+	}
+	info := r.info(w.leader.Reader(a.Reader))
+	w.say("a reader lags behind", "stream", w.path, "reader", info.Addr, "steps", a.Steps, "held", info.Held, "bytes", info.HeldBytes)
+	if tell := w.cfg.OnLag; tell != nil {
+		w.session.background(func(context.Context) {
+			w.lagging.Lock()
+			defer w.lagging.Unlock()
+			tell(info)
 		})
 	}
+}
+
+// warnOfQueue warns before memory runs out (field report F11).
+func (w *Writer) warnOfQueue(a cp.Watermark) {
+	args := []any{"stream", w.path, "steps", a.Steps, "bytes", a.Bytes, "QueueLimit", w.cfg.Params.QueueLimit, "QueueLimitBytes", w.cfg.Params.QueueLimitBytes}
+	if r := w.readers[a.Reader]; r != nil {
+		args = append(args, "slowest reader", r.link.Info().Remote.String(), "behind by", w.leader.Reader(a.Reader).Lag)
+	}
+	w.say("steps that wait for readers take much memory; QueueLimit, QueueLimitBytes or LagLimit would bound it", args...)
 }

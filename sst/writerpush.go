@@ -10,17 +10,21 @@ import (
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
-// push sends the data blocks of a step to every rank of a reader without being
-// asked (speculative preload). The caller holds w.mu.
+// push sends our data blocks of a step to every rank of a reader without being
+// asked (speculative preload). Rank 0 has a link to the reader's rank 0; all else
+// is dialled. The caller holds w.mu.
 func (w *Writer) push(key readerKey, number int64) {
 	r, d := w.readers[key], w.steps[number]
 	if r == nil || d == nil {
 		return
 	}
-	for rank, peer := range r.msg.Evpath {
-		for _, m := range d.preloads(number, peer.ReaderID) {
+	for rank, peer := range r.ranks {
+		for _, m := range d.preloads(number, w.base, peer.ReaderID) {
 			d.use()
-			if rank == 0 {
+			for _, part := range m.Data {
+				r.served += uint64(len(part))
+			}
+			if rank == 0 && r.link != nil {
 				w.session.post(r.link, m, r.options, d.release)
 				continue
 			}
@@ -29,12 +33,13 @@ func (w *Writer) push(key readerKey, number int64) {
 	}
 }
 
-// preloads are the messages that carry all ranks' blocks to one reader rank.
-func (d *stepData) preloads(number, readerID int64) []*sstmsg.Preload {
+// preloads are the messages that carry the blocks of our ranks, from base on, to
+// one reader rank.
+func (d *stepData) preloads(number int64, base int, readerID int64) []*sstmsg.Preload {
 	var list []*sstmsg.Preload
 	for rank, s := range d.stores {
 		data, _ := s.Slices(0, s.Size()) // the whole range is never out of range
-		list = append(list, &sstmsg.Preload{Step: number, WriterRank: int64(rank), ReaderID: readerID, Data: data})
+		list = append(list, &sstmsg.Preload{Step: number, WriterRank: int64(base + rank), ReaderID: readerID, Data: data})
 	}
 	return list
 }
@@ -73,7 +78,7 @@ func (w *Writer) sendFar(ctx context.Context, key readerKey, r *attached, rank i
 	}
 	delete(r.far, rank)
 	if err != nil {
-		w.handle(cp.ReaderLost{Reader: key, Err: fmt.Errorf("preload to reader rank %d: %w", rank, err)})
+		w.pushBroke(key, rank, err)
 	}
 }
 
@@ -86,7 +91,7 @@ func (w *Writer) rankLink(ctx context.Context, r *attached, rank int) (carrier.L
 	if l != nil {
 		return l, nil
 	}
-	c, err := cm.ParseContact(r.msg.Evpath[rank].Contact)
+	c, err := cm.ParseContact(r.ranks[rank].Contact)
 	if err != nil {
 		return nil, err
 	}
@@ -105,4 +110,13 @@ func (w *Writer) rankLink(ctx context.Context, r *attached, rank int) (carrier.L
 	}
 	r.links[rank] = l
 	return l, nil
+}
+
+// pushBroke has a reader dropped that waits for a block in vain.
+func (w *Writer) pushBroke(key readerKey, rank int, err error) {
+	if w.readers[key] == nil {
+		return
+	}
+	err = fmt.Errorf("preload to reader rank %d: %w", rank, err)
+	w.tellMember(cp.PushBroke{PushFailed: &cp.PushFailed{Reader: key, Cause: cp.NewFault(err)}})
 }

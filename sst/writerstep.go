@@ -2,8 +2,8 @@ package sst
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
@@ -13,11 +13,19 @@ import (
 
 // WriterStep is a step being filled. It belongs to one goroutine at a time.
 type WriterStep struct {
-	w      *Writer
-	number int64
-	data   *stepData
-	rank   int
-	ended  *atomic.Bool // shared by the views of all ranks
+	*openStep
+	rank int // of this process, that is put as
+}
+
+// openStep is what the views of a step share.
+type openStep struct {
+	w       *Writer
+	number  int64
+	try     int64 // counts the steps begun here, from 1
+	data    *stepData
+	ended   atomic.Bool
+	verdict cp.Verdict // guarded by w.mu, as is settled
+	settled bool       // the verdict is in
 }
 
 // stepData is the memory of a step: one block store a rank. It is recycled when
@@ -39,10 +47,10 @@ func (d *stepData) release() {
 
 // newStepData takes memory for a step from the pool of ended ones.
 func newStepData(pool *step.HeapPool, ranks int) *stepData {
-	d := &stepData{}
+	d := &stepData{stores: make([]*step.HeapStore, ranks)}
 	d.use()
-	for range ranks {
-		d.stores = append(d.stores, pool.NewStore())
+	for i := range d.stores {
+		d.stores[i] = pool.NewStore()
 	}
 	return d
 }
@@ -53,22 +61,28 @@ func (d *stepData) reset() {
 	}
 }
 
-// BeginStep opens the next step. Only one can be open.
+// BeginStep opens the next step. Only one can be open. It waits while the queue
+// is full if BlockAt says so. In a cohort every rank calls it.
 func (w *Writer) BeginStep(ctx context.Context) (*WriterStep, error) {
 	if ctx.Err() != nil {
 		return nil, w.fail("begin step", context.Cause(ctx))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case w.failure != nil:
-		return nil, w.fail("begin step", w.failure)
-	case w.finished:
-		return nil, w.fail("begin step", fmt.Errorf("after Finish: %w", ErrOrder))
-	case w.open != nil:
-		return nil, w.fail("begin step", fmt.Errorf("step %d is still open: %w", w.open.number, ErrOrder))
+	why := func() (string, []any) {
+		return "waiting for room in the queue before the step begins; a reader is slow, or stuck", append(append(w.queueArgs(), w.holdups(rankBehind(w.tries()))...), until(ctx)...)
 	}
-	st := &WriterStep{w: w, number: w.machine.NextStep(), data: newStepData(w.pool, w.cfg.Ranks), ended: new(atomic.Bool)}
+	err := w.mayBegin()
+	if err == nil {
+		err = w.waitFor(ctx, why, w.member.CanBegin)
+	}
+	if err == nil {
+		err = w.mayBegin() // still: it may have waited
+	}
+	if err != nil {
+		return nil, w.fail("begin step", err)
+	}
+	st := &openStep{w: w, number: w.member.NextStep(), data: newStepData(w.pool, w.cfg.Ranks)}
 	for rank, e := range w.encoders {
 		if err := e.Begin(st.data.stores[rank]); err != nil {
 			for _, begun := range w.encoders[:rank] {
@@ -77,25 +91,56 @@ func (w *Writer) BeginStep(ctx context.Context) (*WriterStep, error) {
 			return nil, w.fail("begin step", err)
 		}
 	}
+	w.begun++
+	st.try = w.begun
 	w.open = st
-	return st, nil
+	w.tellMember(cp.BeginTry{})
+	return &WriterStep{openStep: st}, nil
+}
+
+// mayBegin reports why no step can begin, if none can for reasons of our own.
+func (w *Writer) mayBegin() error {
+	switch {
+	case w.failure != nil:
+		return w.failure
+	case w.finished:
+		return fmt.Errorf("after Finish: %w", ErrOrder)
+	case w.open != nil:
+		return fmt.Errorf("step %d is still open: %w", w.open.number, ErrOrder)
+	case w.ending != nil:
+		return fmt.Errorf("step %d is just ending: %w", w.ending.number, ErrOrder)
+	}
+	return nil
+}
+
+// tries counts the steps that were begun here.
+func (w *Writer) tries() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.begun
 }
 
 // Number returns the step's number, from 0.
 func (st *WriterStep) Number() uint64 { return uint64(st.number) }
 
-// Rank returns a view of the step through which blocks are put as writer rank
-// r: below WriterConfig.Ranks. The step itself is rank 0.
-func (st *WriterStep) Rank(r int) *WriterStep {
-	view := *st
-	view.rank = r
-	return &view
+// Rank returns a view of the step through which blocks are put as the r-th writer
+// rank of this process: below WriterConfig.Ranks. The step itself is its first.
+func (st *WriterStep) Rank(r int) *WriterStep { return &WriterStep{st.openStep, r} }
+
+// Abort gives the step up: nothing of it is sent, and its number is used again. In
+// a cohort that holds for all ranks.
+func (st *WriterStep) Abort() {
+	st.w.mu.Lock()
+	defer st.w.mu.Unlock()
+	st.abort(errGivenUp)
 }
+
+var errGivenUp = errors.New("given up by Abort")
 
 // encoder returns what to put through, if the step is still open.
 func (st *WriterStep) encoder(op string) (*step.Encoder, error) {
 	if st.ended.Load() {
-		return nil, st.w.fail(op, fmt.Errorf("step %d has ended: %w", st.number, ErrOrder))
+		return nil, st.w.fail(op, st.hasEnded())
 	}
 	if st.rank < 0 || st.rank >= len(st.w.encoders) {
 		return nil, st.w.fail(op, fmt.Errorf("rank %d of %d", st.rank, len(st.w.encoders)))
@@ -103,20 +148,20 @@ func (st *WriterStep) encoder(op string) (*step.Encoder, error) {
 	return st.w.encoders[st.rank], nil
 }
 
-// Abort gives the step up: nothing of it is sent, and its number is used again.
-func (st *WriterStep) Abort() {
-	st.w.mu.Lock()
-	defer st.w.mu.Unlock()
-	if st.end() {
-		for _, e := range st.w.encoders {
-			e.Abort()
-		}
-		st.data.release()
+// abort is Abort for who holds w.mu.
+func (st *openStep) abort(cause error) {
+	if !st.end() {
+		return
 	}
+	for _, e := range st.w.encoders {
+		e.Abort()
+	}
+	st.data.release()
+	st.w.tellMember(cp.AbortTry{Err: cause})
 }
 
 // end marks the step ended; it is false the second time. The caller holds w.mu.
-func (st *WriterStep) end() bool {
+func (st *openStep) end() bool {
 	if st.ended.Swap(true) {
 		return false
 	}
@@ -124,71 +169,171 @@ func (st *WriterStep) end() bool {
 	return true
 }
 
-// End publishes the step: all of it, at once, to every reader. If the queue is
-// full it first waits for room (QueueFullPolicy Block), or drops the step
-// (Discard). If ctx ends while it waits, the step is given up.
+// giveUpStep ends a step that is being filled, or that waits for the others. The
+// caller holds mu. Somebody may be putting at this moment, so neither the encoders
+// nor the memory of an open step are touched.
+func (w *Writer) giveUpStep(cause error) {
+	w.finished = true // and none follows
+	st := w.open
+	if (st != nil && st.end() || w.ending != nil) && w.failure == nil {
+		w.tellMember(cp.AbortTry{Err: cause})
+	}
+}
+
+// End publishes the step: all of it, at once, to every reader, when every rank of
+// the cohort has ended it. If the queue is full it waits for room
+// (QueueFullPolicy Block), or the step is dropped (Discard).
+//
+// If ctx ends meanwhile, or another rank gives the step up, the step is given up
+// on all ranks: the error wraps [ErrStepAborted] and the cause.
 func (st *WriterStep) End(ctx context.Context) error {
-	if _, err := st.encoder("end step"); err != nil {
-		return err
-	}
 	w := st.w
-	why := func() (string, []any) {
-		return "waiting for room in the queue; a reader is slow, or stuck", append(append([]any{"stream", w.path, "QueueLimit", w.cfg.Params.QueueLimit}, w.laggards()...), until(ctx)...)
-	}
-	err := w.waitFor(ctx, why, w.machine.Room)
-	if err != nil {
-		st.Abort()
-		return w.fail("end step", err)
-	}
-	publish, err := st.encode()
-	if err != nil {
-		st.Abort()
-		return w.fail("end step", err)
+	if st.ended.Load() {
+		return w.fail("end step", st.hasEnded())
 	}
 	w.mu.Lock()
+	err := st.early()
+	w.mu.Unlock()
+	if err != nil {
+		return w.fail("end step", err)
+	}
+	share, err := st.encode()
+	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !st.end() {
-		return w.fail("end step", fmt.Errorf("given up by Close: %w", ErrClosed))
+	switch {
+	case err != nil:
+		st.abort(err)
+	case !st.end():
+		err = fmt.Errorf("given up by Close: %w", ErrClosed)
+	case w.failure != nil:
+		st.data.release()
+		err = w.failure
+	default:
+		err = st.contribute(ctx, share)
 	}
-	if w.failure != nil {
-		return w.fail("end step", w.failure)
+	if err != nil {
+		return w.fail("end step", err)
 	}
-	w.steps[st.number] = st.data
-	w.handle(publish)
 	return nil
 }
 
-// encode makes the records of all ranks.
-func (st *WriterStep) encode() (cp.Publish, error) {
-	var p cp.Publish
-	for rank, e := range st.w.encoders {
+func (st *openStep) hasEnded() error { return fmt.Errorf("step %d has ended: %w", st.number, ErrOrder) }
+
+// early gives the step up before anything is made of it, if another rank has
+// done so. The caller holds w.mu.
+func (st *openStep) early() error {
+	if st.ended.Load() || st.w.failure != nil {
+		return nil // that comes out further down
+	}
+	v, ok := st.w.member.LastVerdict()
+	if !ok {
+		return nil
+	}
+	st.abort(v.Cause.Err())
+	return st.aborted(v.Cause.Err())
+}
+
+func (st *openStep) aborted(cause error) error {
+	if cause == nil {
+		return fmt.Errorf("step %d: %w", st.number, ErrStepAborted)
+	}
+	return fmt.Errorf("step %d: %w: %w", st.number, ErrStepAborted, cause)
+}
+
+// contribute hands the share of this process in, and waits for the verdict. The
+// caller holds w.mu.
+func (st *openStep) contribute(ctx context.Context, share *cp.Contribute) error {
+	w := st.w
+	w.steps[st.number] = st.data // before anybody hears of the step
+	w.ending = st
+	w.tellMember(cp.EndTry{Contribute: share})
+	if !st.settled {
+		if err := st.await(ctx); err != nil {
+			return err
+		}
+	}
+	if st.verdict.Outcome == cp.Aborted {
+		return st.aborted(st.verdict.Cause.Err())
+	}
+	return nil
+}
+
+// await waits for the verdict. If ctx ends it gives the step up, and then the
+// verdict comes soon: it may still be that the step is out.
+func (st *openStep) await(ctx context.Context) error {
+	w := st.w
+	why := func() (string, []any) {
+		text := "waiting for room in the queue, or for other ranks to end the step; a reader is slow, or a rank is stuck"
+		return text, append(append(w.queueArgs(), w.holdups(rankBehind(st.try))...), until(ctx)...)
+	}
+	settled := func() bool { return st.settled }
+	err := w.waitFor(ctx, why, settled)
+	if err == nil || w.failure != nil {
+		return err
+	}
+	w.tellMember(cp.AbortTry{Err: err})
+	if failed := w.waitFor(context.WithoutCancel(ctx), why, settled); failed != nil {
+		return failed
+	}
+	if st.verdict.Outcome == cp.Aborted {
+		return st.aborted(err)
+	}
+	return nil
+}
+
+// queueArgs describes the queue's limits in a log line.
+func (w *Writer) queueArgs() []any {
+	p := &w.cfg.Params
+	args := []any{"stream", w.path}
+	if p.QueueLimit > 0 {
+		args = append(args, "QueueLimit", p.QueueLimit)
+	}
+	if p.QueueLimitBytes > 0 {
+		args = append(args, "QueueLimitBytes", p.QueueLimitBytes)
+	}
+	return args
+}
+
+// encode makes the records of the ranks of this process. What ranks say only once
+// must not get lost if a later one fails: it goes with the next step.
+func (st *openStep) encode() (*cp.Contribute, error) {
+	w, n := st.w, len(st.w.encoders)
+	c := w.unsent
+	w.unsent = nil
+	if c == nil {
+		c = &cp.Contribute{Attributes: make([]sstmsg.Blob, n)}
+	}
+	c.Metadata, c.Bytes = make([]sstmsg.Block, 0, n), make([]uint64, 0, n)
+	for rank, e := range w.encoders {
 		out, err := e.End()
 		if err != nil {
-			return p, fmt.Errorf("rank %d: %w", rank, err)
+			w.unsent = c
+			return nil, fmt.Errorf("rank %d: %w", rank, err)
 		}
 		for _, f := range out.Formats {
-			p.Formats = append(p.Formats, sstmsg.FormatBlock{ID: sstmsg.ByteBlob(f.ID[:]), Body: sstmsg.ByteBlob(f.Body)})
+			if w.newFormat(f.ID) {
+				c.Formats = append(c.Formats, sstmsg.FormatBlock{ID: sstmsg.ByteBlob(f.ID[:]), Body: sstmsg.ByteBlob(f.Body)})
+			}
 		}
-		p.Metadata = append(p.Metadata, sstmsg.Block{Data: sstmsg.ByteBlob(out.Metadata)})
-		if rank == 0 {
-			p.Attributes = sstmsg.ByteBlob(out.Attributes)
+		c.Metadata = append(c.Metadata, sstmsg.Block{Data: sstmsg.ByteBlob(out.Metadata)})
+		if len(out.Attributes) > 0 {
+			c.Attributes[rank] = sstmsg.ByteBlob(out.Attributes)
 		}
-		p.Large = p.Large || out.DataSize > maxPreload
+		c.Bytes = append(c.Bytes, out.DataSize)
 	}
-	p.Formats = st.w.newFormats(p.Formats)
-	return p, nil
+	return c, nil
+}
+
+// newFormat reports whether no rank of this process has brought the format before.
+func (w *Writer) newFormat(id [12]byte) bool {
+	if len(w.encoders) == 1 {
+		return true // an encoder does not repeat itself
+	}
+	known := w.formats[id]
+	w.formats[id] = true
+	return !known
 }
 
 // maxPreload is the largest block that is pushed: releases up to 2.10 cannot
 // take a record of 2 GiB (docs/wire/cm.md §9).
 const maxPreload = 1 << 30
-
-// newFormats leaves out formats that another rank has brought before.
-func (w *Writer) newFormats(list []sstmsg.FormatBlock) []sstmsg.FormatBlock {
-	return slices.DeleteFunc(list, func(f sstmsg.FormatBlock) bool {
-		id := [12]byte(f.ID.Bytes())
-		known := w.formats[id]
-		w.formats[id] = true
-		return known
-	})
-}

@@ -115,28 +115,6 @@ func nameReader(actions []ReaderAction) []string {
 	return out
 }
 
-// nameWriter renders the actions of a writer.
-func nameWriter(actions []WriterAction) []string {
-	var out []string
-	for _, a := range actions {
-		switch a := a.(type) {
-		case SendToReader:
-			out = append(out, fmt.Sprintf("send %s [%d]", nameMsg(a.Msg), a.Reader))
-		case PushStep:
-			out = append(out, fmt.Sprintf("push %d [%d]", a.Step, a.Reader))
-		case FreeStep:
-			out = append(out, fmt.Sprintf("free %d", a.Step))
-		case DropReader:
-			out = append(out, fmt.Sprintf("drop [%d]: %s", a.Reader, nameErr(a.Err)))
-		case Changed:
-			out = append(out, "changed")
-		default:
-			out = append(out, fmt.Sprintf("%T", a))
-		}
-	}
-	return out
-}
-
 // same compares a description with what is wanted; nil and empty are alike.
 func same(t *testing.T, what string, got []string, want ...string) {
 	t.Helper()

@@ -1,0 +1,226 @@
+package cp
+
+import "fmt"
+
+// WriterMember is the machine of one member of a writer cohort: it keeps its
+// process in step with the others.
+//
+// Tries are counted alike everywhere: the n-th BeginStep of each member belongs
+// to try n. A member may be late for a try that others have given up; its verdict
+// is then there before the member begins it.
+type WriterMember struct {
+	cfg     MemberConfig
+	phase   WriterPhase
+	failure error
+
+	next      int64 // number of the next step
+	begun     int64 // tries begun
+	open      bool  // the newest try is begun, and neither ended nor given up
+	ended     bool  // the newest try has a Contribute
+	withdrawn bool  // it has a Withdraw
+	decided   bool  // its verdict is here
+	verdict   Verdict
+	ahead     []Verdict // of tries that this member has not begun: all aborted
+	goTry     int64     // newest try that was let go, with BlockInBegin
+
+	out []WriterMemberAction
+}
+
+// NewWriterMember returns the machine of a member that has yet to say hello.
+func NewWriterMember(cfg MemberConfig) *WriterMember {
+	return &WriterMember{cfg: cfg, goTry: -1}
+}
+
+// Phase returns where the member stands.
+func (m *WriterMember) Phase() WriterPhase { return m.phase }
+
+// Failure returns why the stream ended before its time, nil if it did not.
+func (m *WriterMember) Failure() error { return m.failure }
+
+// NextStep returns the number that the next step will have: while a step is
+// open, or has ended and its verdict is out, the number of that one.
+func (m *WriterMember) NextStep() int64 { return m.next }
+
+// Open reports whether a step is begun, and neither ended nor given up.
+func (m *WriterMember) Open() bool { return m.open }
+
+// CanBegin reports whether a step can be begun now.
+func (m *WriterMember) CanBegin() bool {
+	return m.phase == WriterStarted && !m.open && (m.begun == 0 || m.decided) && (!m.cfg.BlockInBegin || m.goTry >= m.begun)
+}
+
+// LastVerdict returns how the newest try has ended, false while that is not known.
+func (m *WriterMember) LastVerdict() (Verdict, bool) { return m.verdict, m.decided }
+
+// over reports whether nothing can change any more.
+func (m *WriterMember) over() bool { return m.phase >= WriterDrained }
+
+// Handle takes one event and returns what to do, in order. The slice belongs to
+// the caller.
+func (m *WriterMember) Handle(e WriterMemberEvent) []WriterMemberAction {
+	if m.over() {
+		return nil
+	}
+	switch e := e.(type) {
+	case MemberStart:
+		hello := m.cfg.Hello
+		m.say(&hello)
+	case FromLeader:
+		m.fromLeader(e.Msg)
+	case LeaderLost:
+		m.fail(fmt.Errorf("writer rank 0: %w: %w", ErrRankLost, orEOF(e.Err)))
+	case BeginTry:
+		m.begin()
+	case EndTry:
+		m.end(e.Contribute)
+	case AbortTry:
+		m.abort(e.Err)
+	case MemberFinish:
+		m.finish()
+	case ReaderAdmitted:
+		m.say(e.Admitted)
+	case PushBroke:
+		m.say(e.PushFailed)
+	}
+	out := m.out
+	m.out = nil
+	return out
+}
+
+func (m *WriterMember) emit(a WriterMemberAction) {
+	if m.out == nil {
+		m.out = make([]WriterMemberAction, 0, 2)
+	}
+	m.out = append(m.out, a)
+}
+
+func (m *WriterMember) say(msg Message) { m.emit(ToLeader{msg}) }
+
+func (m *WriterMember) enter(p WriterPhase) {
+	m.phase = max(m.phase, p)
+	m.emit(Changed{})
+}
+
+func (m *WriterMember) fail(err error) {
+	m.failure = err
+	m.enter(WriterFailed)
+}
+
+func (m *WriterMember) fromLeader(msg Message) {
+	switch msg := msg.(type) {
+	case *Verdict:
+		m.decide(*msg)
+	case *Free:
+		m.emit(FreeStep{msg.Step})
+	case *Push:
+		m.emit(PushStep{msg.Reader, msg.Step})
+	case *Go:
+		m.goTry = msg.Try
+		m.emit(Changed{})
+	case *Admit:
+		m.emit(AdmitReader{msg})
+	case *Dismiss:
+		m.emit(DismissReader{msg.Reader})
+	case *Welcome:
+		m.emit(Welcomed{msg.Base, msg.Ranks})
+		m.enter(WriterWelcomed)
+	case *Started:
+		m.enter(WriterStarted)
+	case *Drained:
+		m.enter(WriterDrained)
+	case *StreamFailed:
+		err := msg.Cause.Err()
+		if err == nil {
+			err = ErrClosed
+		}
+		m.fail(err)
+	default:
+		m.fail(fmt.Errorf("writer rank 0: %T: %w: %w", msg, ErrProtocol, errUnexpected))
+	}
+}
+
+func (m *WriterMember) begin() {
+	if !m.CanBegin() {
+		return
+	}
+	m.begun++
+	m.open, m.ended, m.withdrawn, m.decided = true, false, false, false
+	m.verdict = Verdict{}
+	if len(m.ahead) > 0 {
+		m.verdict, m.decided = m.ahead[0], true
+		m.ahead = m.ahead[1:]
+	}
+}
+
+// end sends the member's share. It goes out even if the try is over: the formats
+// and attributes in it will not be sent again.
+func (m *WriterMember) end(c *Contribute) {
+	if !m.open {
+		return
+	}
+	m.open, m.ended = false, true
+	c.Try = m.begun - 1
+	m.say(c)
+	if m.decided {
+		m.apply()
+	}
+}
+
+func (m *WriterMember) abort(err error) {
+	if m.begun == 0 || !m.open && !m.ended || m.withdrawn {
+		return
+	}
+	if m.open {
+		m.emit(Changed{})
+	}
+	m.open = false
+	if !m.decided {
+		m.withdrawn = true
+		m.say(&Withdraw{Try: m.begun - 1, Cause: NewFault(err)})
+	}
+}
+
+// decide takes a verdict. They come in the order of tries.
+func (m *WriterMember) decide(v Verdict) {
+	current := m.begun - 1
+	if m.decided || m.begun == 0 {
+		current += 1 + int64(len(m.ahead))
+	}
+	mine := current < m.begun
+	if v.Try != current || v.Outcome != Aborted && !(mine && m.ended) {
+		m.fail(fmt.Errorf("verdict %d of try %d in try %d: %w: %w", v.Outcome, v.Try, current, ErrProtocol, errUnexpected))
+		return
+	}
+	if !mine {
+		m.ahead = append(m.ahead, v)
+		return
+	}
+	m.verdict, m.decided = v, true
+	if m.ended {
+		m.apply()
+	}
+	m.emit(Changed{})
+}
+
+// apply carries out the verdict of a try that the member has ended.
+func (m *WriterMember) apply() {
+	v := &m.verdict
+	if v.Outcome != Published {
+		m.emit(DropTry{v.Step})
+	}
+	if v.Outcome != Aborted {
+		m.next = v.Step + 1
+	}
+}
+
+// finish says that no step follows. An open one is given up.
+func (m *WriterMember) finish() {
+	if m.phase == WriterFinished {
+		return
+	}
+	if m.open {
+		m.abort(fmt.Errorf("the stream was closed: %w", ErrClosed))
+	}
+	m.say(&Finished{})
+	m.enter(WriterFinished)
+}

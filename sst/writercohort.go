@@ -1,0 +1,317 @@
+package sst
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weft-fabric/weft/sst/cohort"
+	"github.com/weft-fabric/weft/sst/internal/cp"
+)
+
+// This file feeds the machines of a writer and carries messages between the
+// ranks of its cohort. Each rank has a member machine, rank 0 the leader as well.
+// What these two say to each other goes through Writer.work, as pointers.
+
+// event is for one of the two machines.
+type event struct {
+	leader cp.WriterEvent
+	member cp.WriterMemberEvent
+}
+
+// tellLeader and tellMember hand an event to a machine, and do what follows from
+// it, before they return, unless somebody further up is at it. The caller holds mu.
+func (w *Writer) tellLeader(e cp.WriterEvent)       { w.tell(event{leader: e}) }
+func (w *Writer) tellMember(e cp.WriterMemberEvent) { w.tell(event{member: e}) }
+
+func (w *Writer) tell(e event) {
+	w.work = append(w.work, e)
+	if w.working {
+		return
+	}
+	w.working = true
+	for i := 0; i < len(w.work); i++ {
+		switch e := w.work[i]; {
+		case e.leader != nil:
+			for _, a := range w.leader.Handle(e.leader) {
+				w.lead(a)
+			}
+		case e.member != nil:
+			for _, a := range w.member.Handle(e.member) {
+				w.act(a)
+			}
+		}
+	}
+	clear(w.work)
+	w.work = w.work[:0]
+	w.working = false
+	w.settle()
+}
+
+// settle notes what waits of the application are for.
+func (w *Writer) settle() {
+	if st := w.ending; st != nil {
+		if v, ok := w.member.LastVerdict(); ok {
+			st.verdict, st.settled, w.ending = v, true, nil
+			w.changed.notify()
+		}
+	}
+	if w.failure == nil && w.member.Phase() == cp.WriterFailed {
+		w.failure = w.member.Failure()
+		w.changed.notify()
+	}
+}
+
+// lead carries out an action of the leader.
+func (w *Writer) lead(a cp.WriterAction) {
+	switch a := a.(type) {
+	case cp.SendToReader:
+		if r := w.readers[a.Reader]; r != nil && r.link != nil {
+			w.session.post(r.link, a.Msg, r.options, nil)
+		}
+	case cp.ToAll:
+		w.toOwnMember(a.Msg)
+		if n := len(w.ranks); n > 1 {
+			b := cp.AppendMessage(nil, a.Msg)
+			for to := 1; to < n; to++ {
+				w.send(to, b)
+			}
+		}
+	case cp.ToMember:
+		if a.Member == 0 {
+			w.toOwnMember(a.Msg)
+		} else {
+			w.send(a.Member, cp.AppendMessage(nil, a.Msg))
+		}
+	case cp.DropReader:
+		w.dropReader(a.Reader, a.Err)
+	case cp.PublishContact:
+		w.publish = true
+		w.changed.notify()
+	case cp.Lagging:
+		w.lags(a)
+	case cp.Watermark:
+		w.warnOfQueue(a)
+	case cp.Notice:
+		w.say(a.Text, "stream", w.path)
+	case cp.Changed:
+		w.changed.notify()
+	}
+}
+
+// toOwnMember hands a message of the leader to the member beside it. A push does
+// not wait for its turn: it should leave before the metadata of its step, so that
+// the data is there when the reader learns of it, as with real writers.
+func (w *Writer) toOwnMember(m cp.Message) {
+	if _, ok := m.(*cp.Push); !ok {
+		w.tellMember(cp.FromLeader{Msg: m})
+		return
+	}
+	for _, a := range w.member.Handle(cp.FromLeader{Msg: m}) {
+		w.act(a)
+	}
+}
+
+// act carries out an action of this rank's member.
+func (w *Writer) act(a cp.WriterMemberAction) {
+	switch a := a.(type) {
+	case cp.ToLeader:
+		if w.leader != nil {
+			w.fromMember(0, a.Msg)
+		} else {
+			w.send(0, cp.AppendMessage(nil, a.Msg))
+		}
+	case cp.Welcomed:
+		w.base, w.total = a.Base, a.Ranks
+	case cp.AdmitReader:
+		w.admit(a.Admit)
+	case cp.DismissReader:
+		w.forget(a.Reader)
+	case cp.PushStep:
+		w.push(a.Reader, a.Step)
+	case cp.FreeStep:
+		w.free(a.Step)
+	case cp.DropTry:
+		w.free(a.Step)
+	case cp.Changed:
+		w.changed.notify()
+	}
+}
+
+// free lets go of a step's data, but for replies that are on their way.
+func (w *Writer) free(number int64) {
+	if d := w.steps[number]; d != nil {
+		delete(w.steps, number)
+		d.release()
+	}
+}
+
+// join opens this rank's end of the channel. Broken is what is wrong here already:
+// the others are told of it at once, and it is returned.
+func (w *Writer) join(broken error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return w.failure // the session was closed
+	}
+	c := w.cfg.Cohort
+	var err error
+	w.channel, err = c.Join("writer "+contactPath(w.name), (*writerHandler)(w))
+	switch {
+	case broken != nil && err == nil:
+		w.failure = broken
+		w.tellRanks(broken)
+		return broken
+	case broken != nil:
+		return broken
+	case err != nil:
+		return fmt.Errorf("joining the other ranks: %w", err)
+	}
+	hello, err := w.hello()
+	if err != nil {
+		w.failure = err
+		w.tellRanks(err)
+		return err
+	}
+	if c.Rank() == 0 {
+		w.ranks = make([]rankState, c.Size())
+		w.leader = cp.NewWriterLeader(w.leaderConfig(hello))
+	}
+	w.member = cp.NewWriterMember(cp.MemberConfig{Hello: hello, BlockInBegin: w.cfg.Params.BlockAt == atBeginStep})
+	w.tellMember(cp.MemberStart{})
+	return w.failure
+}
+
+// tellRanks says that this rank has failed: to all others, or to rank 0, which
+// passes it on.
+func (w *Writer) tellRanks(err error) {
+	c := w.cfg.Cohort
+	if w.channel == nil || c.Size() == 1 {
+		return
+	}
+	cause := cp.NewFault(fmt.Errorf("rank %d: %w", c.Rank(), err))
+	b := cp.AppendMessage(nil, &cp.StreamFailed{Cause: cause})
+	if c.Rank() != 0 {
+		w.send(0, b)
+		return
+	}
+	for to := 1; to < c.Size(); to++ {
+		w.send(to, b)
+	}
+}
+
+// send sends to another rank. That a rank is gone the handler is told as well.
+func (w *Writer) send(to int, b []byte) {
+	err := w.channel.Send(to, b)
+	if err == nil || errors.Is(err, cohort.ErrClosed) || errors.Is(err, cohort.ErrRankGone) {
+		return
+	}
+	w.rankLost(to, err)
+}
+
+// rankLost tells the machine that needs to know. Ranks other than 0 hear of each
+// other from rank 0.
+func (w *Writer) rankLost(rank int, err error) {
+	switch {
+	case w.leader != nil:
+		w.tellLeader(cp.MemberLost{Member: rank, Err: err})
+	case w.member != nil && rank == 0:
+		w.tellMember(cp.LeaderLost{Err: err})
+	}
+}
+
+// rankState is what rank 0 notes of a rank, to explain waits.
+type rankState struct {
+	hello    bool
+	tries    int64 // steps that it has ended
+	finished bool
+}
+
+// fromMember hands a message of a member to the leader.
+func (w *Writer) fromMember(member int, m cp.Message) {
+	state := &w.ranks[member]
+	switch m := m.(type) {
+	case *cp.WriterHello:
+		state.hello = true
+	case *cp.Contribute:
+		state.tries = m.Try + 1
+	case *cp.Withdraw:
+		state.tries = m.Try + 1
+	case *cp.Finished:
+		state.finished = true
+	case *cp.StreamFailed: // what it could not do as a member
+		w.tellLeader(cp.EndStream{Err: m.Cause})
+		return
+	}
+	w.tellLeader(cp.FromMember{Member: member, Msg: m})
+}
+
+// holdups says whom a wait is for, as arguments of a log line: ranks that are not
+// there yet, or else readers that hold the oldest step. Mu is not held.
+func (w *Writer) holdups(behind func(rankState) bool) []any {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.leader == nil {
+		return []any{"rank", w.cfg.Cohort.Rank(), "see", "the log of rank 0"}
+	}
+	var ranks []int
+	for i, s := range w.ranks {
+		if behind(s) {
+			ranks = append(ranks, i)
+		}
+	}
+	if len(ranks) > 0 && len(w.ranks) > 1 {
+		return []any{"waiting for ranks", ranks}
+	}
+	args := []any{"steps", w.leader.Held(), "bytes", w.leader.HeldBytes()}
+	for _, k := range w.leader.Laggards() {
+		if r := w.readers[k]; r != nil && r.link != nil {
+			args = append(args, "reader", r.link.Info().Remote.String())
+		}
+	}
+	return args
+}
+
+func rankMissing(s rankState) bool    { return !s.hello }
+func rankUnfinished(s rankState) bool { return !s.finished }
+
+// rankBehind finds ranks that have ended fewer steps.
+func rankBehind(tries int64) func(rankState) bool {
+	return func(s rankState) bool { return s.tries < tries }
+}
+
+// say logs from a goroutine of its own: the logger may be slow, or ask us
+// something.
+func (w *Writer) say(text string, args ...any) {
+	w.session.background(func(ctx context.Context) { w.session.log.WarnContext(ctx, text, args...) })
+}
+
+// writerHandler is the Writer as its channel sees it.
+type writerHandler Writer
+
+// Message takes a message of another rank.
+func (h *writerHandler) Message(from int, msg []byte) {
+	w := (*Writer)(h)
+	m, err := cp.ParseMessage(msg)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.member == nil || w.ended: // this rank could not even begin, or has left
+	case err != nil:
+		w.rankLost(from, fmt.Errorf("rank %d: %w: %w", from, ErrProtocol, err))
+	case w.leader != nil && from > 0 && from < len(w.ranks):
+		w.fromMember(from, m)
+	case w.leader == nil && from == 0:
+		w.tellMember(cp.FromLeader{Msg: m})
+	}
+}
+
+// Lost says that a rank is gone.
+func (h *writerHandler) Lost(rank int, err error) {
+	w := (*Writer)(h)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		w.rankLost(rank, err)
+	}
+}
