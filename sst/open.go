@@ -2,16 +2,9 @@ package sst
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
@@ -23,184 +16,278 @@ import (
 // that clusters share offer no event. ADIOS2 polls as often.
 const pollInterval = 100 * time.Millisecond
 
+// followGrace is how much longer the other ranks wait than rank 0 does, so that
+// they hear its reason and not only that the time is up.
+const followGrace = 700 * time.Millisecond
+
+// weftVersion is the version of Weft's additions to the protocol.
+const weftVersion = 1
+
 // Open attaches to a stream by name, with or without the suffix ".sst". It
-// waits for the contact file, for a live writer behind it, and for the writer's
-// answer, which a real writer gives inside its own Open or EndStep; all of that
-// within OpenTimeoutSecs.
+// waits for the contact file, for a live writer behind it, for every rank of its
+// own cohort, and for the writer's answer, which a real writer gives inside its
+// own Open or EndStep; all of that within OpenTimeoutSecs.
+//
+// Every rank of a cohort calls Open with the same name and the same parameters,
+// and gets the same result. Only rank 0 looks for the contact file.
 //
 // If ctx ends or the time is up after the reader has registered, Open returns
 // at once, but the handshake is finished in the background: an ADIOS2 writer
 // hangs or crashes otherwise. A program that wants to exit then should use a
 // [Session] of its own and close it, which waits.
 func Open(ctx context.Context, name string, cfg ReaderConfig) (*Reader, error) {
-	var err error
-	cfg.Params, err = cfg.Params.resolve(readerSide)
-	if err != nil {
-		return nil, &Error{Op: "open", Stream: name, Err: err}
+	r := newReader(name, cfg)
+	limit := r.cfg.Params.openTimeout()
+	wait := limit
+	if r.rank != 0 {
+		wait += followGrace
 	}
-	limit := cfg.Params.openTimeout()
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w after %v (OpenTimeoutSecs)", ErrTimeout, limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, fmt.Errorf("%w after %v (OpenTimeoutSecs)", ErrTimeout, limit))
 	defer cancel()
-	for first := true; ; first = false {
-		r := &Reader{name: name, cfg: cfg, opened: make(chan error, 1), taking: make(chan struct{}, 1)}
-		if err = r.open(ctx); err == nil {
-			return r, nil
+	if err := r.open(ctx); err != nil {
+		return nil, &Error{Op: "open", Stream: name, Peer: r.peer(), Err: err}
+	}
+	return r, nil
+}
+
+// newReader makes what cannot fail.
+func newReader(name string, cfg ReaderConfig) *Reader {
+	r := &Reader{
+		name: name, cfg: cfg, ranks: 1, opened: make(chan outcome, 1), taking: make(chan struct{}, 1),
+		steps: map[int64]*heldStep{}, here: map[int]bool{},
+	}
+	if cfg.Cohort != nil {
+		r.rank, r.ranks = cfg.Cohort.Rank(), cfg.Cohort.Size()
+	}
+	if r.cfg.CloseTimeout == 0 {
+		r.cfg.CloseTimeout = defaultReaderClose
+	}
+	if r.rank == 0 {
+		for _, rank := range r.others() {
+			r.here[rank] = true
 		}
-		if !errors.Is(err, cp.ErrTooLate) {
-			return nil, &Error{Op: "open", Stream: name, Peer: r.peer(), Err: err}
+	}
+	return r
+}
+
+// open goes through the whole opening, and leaves nothing behind if that fails.
+func (r *Reader) open(ctx context.Context) (err error) {
+	looking, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.stop = stop
+	path, err := r.prepare(ctx)
+	if joining := r.join(); err == nil { // with bad news too
+		err = joining
+	}
+	switch {
+	case err != nil:
+		r.refuse(err)
+	case r.rank == 0:
+		err = r.lookAndKnock(looking, ctx, path)
+	default:
+		err = r.follow(ctx)
+	}
+	if err != nil {
+		r.giveUp(err)
+	}
+	return err
+}
+
+// prepare makes everything that needs no peer: session, plane and identities,
+// machines. With an identity anybody can reach us, so all of it is one step.
+func (r *Reader) prepare(ctx context.Context) (path string, err error) {
+	r.cfg.Params, err = r.cfg.Params.resolve(readerSide)
+	if err == nil {
+		path, err = streamPath(r.name)
+	}
+	if err == nil {
+		r.session, r.own, err = sessionFor(ctx, r.cfg.Session, r.cfg.Params)
+	}
+	if err != nil {
+		return path, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.makeMachines()
+	if err := r.session.beginOpening(r, r.leader != nil); err != nil {
+		return path, err
+	}
+	r.opening = r.leader != nil
+	return path, nil
+}
+
+// makeMachines makes plane and machines. The caller holds mu.
+func (r *Reader) makeMachines() {
+	s, p := r.session, &r.cfg.Params
+	control := s.issue(1, route{reader: r})
+	data := s.issue(1, route{reader: r, data: true})
+	r.ids = append(control, data...)
+	r.plane = dp.NewEvpath(dp.EvpathConfig{ReaderID: data[0], Rank: r.rank, Send: r.sendRequest})
+	contact := s.cm.Contact().String()
+	r.member = cp.NewReaderMember(cp.MemberReaderConfig{Leads: r.rank == 0, Hello: cp.ReaderHello{
+		CP:     sstmsg.CPReader{Contact: contact, ReaderID: control[0]},
+		DP:     sstmsg.EvpathReader{Contact: contact, ReaderID: data[0]},
+		Params: p.common(),
+	}})
+	if r.rank != 0 {
+		return
+	}
+	r.leader = cp.NewReaderLeader(cp.ReaderConfig{
+		Members: r.ranks, Params: p.common(), Planes: []string{planeEvpath}, SpecPreload: p.preloads(r.ranks),
+		Latest: p.AlwaysProvideLatestTimestep, Observer: r.cfg.Observer,
+	})
+}
+
+// refuse gives up before it has begun. The other ranks wait for our hello, and
+// are told that it does not come.
+func (r *Reader) refuse(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	failed := &cp.StreamFailed{Cause: cp.NewFault(err)}
+	if r.rank == 0 {
+		r.tell(failed, r.others()...)
+	} else {
+		r.tell(&cp.Left{}, 0)
+	}
+}
+
+// giveUp leaves nothing behind but a handshake that goes on without its caller.
+func (r *Reader) giveUp(err error) {
+	if r.leader != nil {
+		r.leaderEvent(cp.LeaveNow{Err: err})
+	}
+	r.leaveChannel()
+	if r.plane != nil {
+		r.giveBack(err)
+	}
+	if r.settled() {
+		r.dropOwnSession()
+	}
+}
+
+// follow is the opening of every rank but 0: it waits for what rank 0 says.
+func (r *Reader) follow(ctx context.Context) error {
+	if r.rank == 1 { // one line for the stream, not one for each rank
+		defer explain(ctx, r.session.log, func() (string, []any) {
+			args := []any{"stream", r.name, "rank", r.rank, "of", r.ranks}
+			return "waiting for rank 0 of the reader, which looks for the writer", append(args, until(ctx)...)
+		})()
+	}
+	r.memberEvent(cp.MemberStart{})
+	select {
+	case o := <-r.opened:
+		return o.err
+	case <-ctx.Done():
+		r.memberEvent(cp.MemberLeave{Err: context.Cause(ctx)})
+	}
+	return (<-r.opened).err // why it is over, unless rank 0 was faster
+}
+
+// lookAndKnock is the opening of rank 0: it looks for a writer and asks to be
+// let in, until one does, or does not for good. Looking ends early when another
+// rank gives up.
+func (r *Reader) lookAndKnock(looking, ctx context.Context, path string) error {
+	r.memberEvent(cp.MemberStart{})
+	for first := true; ; first = false {
+		f := &finder{path: path, session: r.session}
+		if err := r.find(looking, f); err != nil {
+			r.leaderEvent(cp.Cancel{Err: err})
+			return (<-r.opened).err
+		}
+		o := r.knock(ctx, f)
+		if !o.again {
+			return o.err
 		}
 		if first {
 			defer explain(ctx, r.session.log, func() (string, []any) {
-				return "the writer ends as we come; looking for another", []any{"stream", name, "within", limit}
+				return "the writer ends as we come; looking for another", append([]any{"stream", r.name}, until(ctx)...)
 			})()
 		}
 		select {
 		case <-time.After(pollInterval): // the contact file may be about to change
-		case <-ctx.Done():
-			return nil, &Error{Op: "open", Stream: name, Peer: r.peer(), Err: fmt.Errorf("%w: %w: %w", ErrStale, err, context.Cause(ctx))}
+		case <-looking.Done():
+			r.leaderEvent(cp.Cancel{Err: fmt.Errorf("%w: %w: %w", ErrStale, o.err, context.Cause(looking))})
+			return (<-r.opened).err
 		}
 	}
 }
 
-// open tries once.
-func (r *Reader) open(ctx context.Context) error {
-	path, err := streamPath(r.name)
-	if err != nil {
-		return err
+// find looks for the writer.
+func (r *Reader) find(ctx context.Context, f *finder) error {
+	var err error
+	if r.cfg.Params.RegistrationMethod == byScreen {
+		err = f.ask(ctx, r.cfg.Screen)
+	} else {
+		err = f.find(ctx)
 	}
-	r.session, r.own, err = sessionFor(ctx, r.cfg.Session, r.cfg.Params)
-	if err != nil {
-		return err
-	}
-	f := &finder{path: path, session: r.session}
-	err = f.find(ctx)
-	if err == nil {
-		err = r.shakeHands(ctx, f)
-	}
-	if err != nil && r.settled() {
-		r.dropOwnSession()
+	if _, weft := f.file.contact.Mark(); err == nil && r.cfg.Observer && !weft {
+		r.session.unuse(f.link)
+		err = fmt.Errorf("%w: Observer: an ADIOS2 writer counts every reader; only a Weft writer can leave one out", ErrParam)
 	}
 	return err
 }
 
-// finder waits for a contact file with a live writer behind it.
-type finder struct {
-	path    string
-	session *Session
-
-	file contactFile
-	link carrier.Link
-
-	mu   sync.Mutex
-	last error // why the last look was not enough
-}
-
-// find returns once a connection to the writer is up. A file whose owner does
-// not answer counts as not there yet: a new writer may be about to replace it.
-func (f *finder) find(ctx context.Context) error {
-	start := time.Now()
-	defer explain(ctx, f.session.log, func() (string, []any) {
-		return "waiting for the writer's contact file", append([]any{"path", f.path, "reason", f.reason()}, until(ctx)...)
+// knock goes through the opening on a link that is up.
+func (r *Reader) knock(ctx context.Context, f *finder) outcome {
+	defer explain(ctx, r.session.log, func() (string, []any) {
+		args := []any{"stream", f.path, "writer", r.peer(), "phase", r.phase(), "ranks", r.ranks}
+		return "connected; waiting for the writer to let us in, which ADIOS2 does in its Open or its next EndStep", append(args, until(ctx)...)
 	})()
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		err := f.look(ctx)
-		if err == nil || f.final(err) {
-			return err
-		}
-		if ctx.Err() == nil { // else it says no more than that the time is up
-			f.setReason(err)
-		}
-		select {
-		case <-ctx.Done():
-			return f.giveUp(ctx, start)
-		case <-f.session.gone:
-			return fmt.Errorf("session: %w", ErrClosed)
-		case <-tick.C:
-		}
+	if err := r.attempt(f); err != nil {
+		return outcome{err: err}
 	}
+	select {
+	case o := <-r.opened:
+		return r.close(ctx, f, o)
+	case <-f.link.Done(): // perhaps before we were there to be told
+		r.lost(nil)
+	case <-ctx.Done():
+		r.leaderEvent(cp.Cancel{Err: context.Cause(ctx)})
+	}
+	return r.close(ctx, f, <-r.opened) // why it is over, unless the writer was faster
 }
 
-// look tries once.
-func (f *finder) look(ctx context.Context) (err error) {
-	f.file, err = readContact(f.path)
-	if err != nil {
-		return err
+// close does not wait for an orderly end of the link if the time is up.
+func (r *Reader) close(ctx context.Context, f *finder, o outcome) outcome {
+	if o.err != nil && !o.again && ctx.Err() != nil && r.own && r.settled() {
+		f.link.Abort(o.err)
 	}
-	addr, err := f.file.contact.Addr()
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.path, err)
-	}
-	if f.reason() == nil {
-		f.setReason(fmt.Errorf("%s: no answer from %v; is the writer stopped?", f.path, addr))
-	}
-	f.link, err = f.session.dial(ctx, f.file.contact)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%s: no answer from %v; is the writer stopped? %w", f.path, addr, err)
-	}
-	return fmt.Errorf("%s: %w: nobody of that name at %v; start it again, or remove the file: %w", f.path, ErrStale, addr, err)
+	return o
 }
 
-// final reports whether waiting longer cannot help.
-func (f *finder) final(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrContact) || errors.Is(err, cm.ErrNoAddress) || errors.Is(err, ErrClosed)
-}
-
-func (f *finder) reason() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.last
-}
-
-func (f *finder) setReason(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.last = err
-}
-
-// giveUp makes the error of a search that has ended.
-func (f *finder) giveUp(ctx context.Context, start time.Time) error {
-	cause, last := context.Cause(ctx), f.reason()
-	switch {
-	case errors.Is(last, fs.ErrNotExist):
-		hint := ""
-		if _, err := os.Stat(filepath.Dir(f.path)); err != nil {
-			hint = " (its folder does not exist)"
-		} else if near := similarStreams(f.path); near != nil {
-			hint = " (the folder has: " + strings.Join(near, ", ") + ")"
-		}
-		return fmt.Errorf("%s: %w%s: %w", f.path, ErrNoStream, hint, cause)
-	case last != nil:
-		age := ""
-		if st, err := os.Stat(f.path); err == nil {
-			age = fmt.Sprintf(" (the file is %v old)", time.Since(st.ModTime()).Round(time.Second))
-		}
-		return fmt.Errorf("%w%s: %w", last, age, cause)
+// attempt tells the leader of a link.
+func (r *Reader) attempt(f *finder) error {
+	s, info := r.session, f.link.Info()
+	e := cp.Attempt{
+		StreamID: f.file.stream, Query: s.issueCondition(r), Register: s.issueCondition(r),
+		Contact: s.cm.ContactFor(f.link).String(), Writer: info.Remote.String(), Release: info.Release.String(),
 	}
-	return fmt.Errorf("%s: after %v: %w", f.path, time.Since(start).Round(time.Millisecond), cause)
-}
-
-// shakeHands runs the opening on a link that is up.
-func (r *Reader) shakeHands(ctx context.Context, f *finder) error {
-	s := r.session
-	r.prepare(f)
-	if err := s.beginOpening(r); err != nil {
+	if _, weft := f.file.contact.Mark(); weft {
+		e.WeftVersion = weftVersion
+	} else {
+		e.Cautious = true
+	}
+	r.mu.Lock()
+	if r.released {
+		r.mu.Unlock()
 		s.unuse(f.link)
-		return err
+		return fmt.Errorf("session: %w", ErrClosed)
 	}
-	r.event(cp.Start{})
-	err := r.await(ctx, f)
-	if err != nil {
-		r.giveBack(err)
+	r.link, r.weft, r.conditions = f.link, e.WeftVersion != 0, []int32{e.Query, e.Register}
+	r.lead(e)
+	r.unlock()
+	return nil
+}
+
+// forgetAttempt takes back what one attempt needed. The caller holds mu.
+func (r *Reader) forgetAttempt() {
+	r.old = append(r.old, r.link)
+	for _, l := range r.peers {
+		r.old = append(r.old, l)
 	}
-	if ctx.Err() != nil && r.own && r.settled() {
-		f.link.Abort(err) // the time is up: do not wait for an orderly end
-	}
-	return err
+	r.link, r.peers, r.leaving = nil, nil, false
+	r.session.forgetConditions(r.conditions)
+	r.conditions = nil
 }
 
 // settled reports whether no handshake goes on in the background.
@@ -210,118 +297,20 @@ func (r *Reader) settled() bool {
 	return !r.opening
 }
 
-// prepare makes the machine, and the identities that the writer will know us by.
-// With the first of them anybody can reach us, so all of it is one step.
-func (r *Reader) prepare(f *finder) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.session
-	control := s.issue(1, route{reader: r})
-	data := s.issue(1, route{reader: r, data: true})
-	contact := s.cm.ContactFor(f.link).String()
-	cfg := cp.ReaderConfig{
-		StreamID: f.file.stream, Planes: []string{planeEvpath}, SpecPreload: r.cfg.Params.preloads(1), Latest: r.cfg.Params.AlwaysProvideLatestTimestep,
-		Query: s.issueCondition(r), Register: s.issueCondition(r),
-		CP: sstmsg.CPReader{Contact: contact, ReaderID: control[0]}, DP: sstmsg.EvpathReader{Contact: contact, ReaderID: data[0]},
-	}
-	if _, weft := f.file.contact.Mark(); weft {
-		cfg.WeftVersion = weftVersion
-	} else {
-		cfg.Cautious = true
-	}
-	r.link, r.opening = f.link, true
-	r.ids = append(control, data...)
-	r.conditions = [2]int32{cfg.Query, cfg.Register}
-	r.machine = cp.NewReader(cfg)
-	r.plane = dp.NewEvpath(dp.EvpathConfig{ReaderID: data[0], Send: r.sendRequest})
-}
-
-// weftVersion is the version of Weft's additions to the protocol.
-const weftVersion = 1
-
-// await waits for the result of the opening.
-func (r *Reader) await(ctx context.Context, f *finder) error {
-	defer explain(ctx, r.session.log, func() (string, []any) {
-		args := []any{"stream", f.path, "writer", r.peer(), "phase", r.phase()}
-		return "connected; waiting for the writer to let us in, which ADIOS2 does in its Open or its next EndStep", append(args, until(ctx)...)
-	})()
-	select {
-	case err := <-r.opened:
-		return err
-	case <-f.link.Done(): // perhaps before we were there to be told
-		r.lost(nil)
-	case <-ctx.Done():
-		r.event(cp.Cancel{Err: context.Cause(ctx)})
-	}
-	return <-r.opened // why it is over, unless the writer was faster
-}
-
 func (r *Reader) phase() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.machine.Phase().String()
+	return r.leader.Phase().String()
 }
 
 // accepted takes the writer's response in. The caller holds mu.
-func (r *Reader) accepted(m *sstmsg.WriterResponse) error {
-	r.response = m
-	r.far = make([]carrier.Link, len(m.CP))
-	ids := make([]int64, len(m.Evpath))
-	for i, w := range m.Evpath {
+func (r *Reader) accepted(m *cp.ReaderOpened) {
+	r.response, r.weft, r.writer, r.release = m.Response, m.Weft, m.Writer, m.Release
+	r.far = make([]carrier.Link, len(m.Response.CP))
+	ids := make([]int64, len(m.Response.Evpath))
+	for i, w := range m.Response.Evpath {
 		ids[i] = w.WriterID
 	}
 	r.plane.Attach(ids)
-	r.decoder = step.NewDecoder(step.DecoderConfig{ColumnMajor: m.Params.IsRowMajor == 0})
-	return nil
-}
-
-// sendRequest sends a read request to a writer rank.
-func (r *Reader) sendRequest(ctx context.Context, rank int, m *sstmsg.ReadRequest) error {
-	l, err := r.rankLink(ctx, rank)
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.machine.Phase() == cp.Closed {
-		return ErrClosed // real writers must not be asked anything after ReaderClose
-	}
-	return r.session.send(l, m, sstmsg.Options{}, nil)
-}
-
-// rankLink returns the link to a writer rank, and makes it at first use.
-func (r *Reader) rankLink(ctx context.Context, rank int) (carrier.Link, error) {
-	r.mu.Lock()
-	l := r.far[rank]
-	if rank == 0 {
-		l = r.link
-	}
-	contact := r.response.CP[rank].Contact
-	r.mu.Unlock()
-	if l != nil {
-		return l, nil
-	}
-	c, err := cm.ParseContact(contact)
-	if err != nil {
-		return nil, fmt.Errorf("contact of writer rank %d: %w", rank, err)
-	}
-	l, err = r.session.dial(ctx, c)
-	if err != nil {
-		return nil, fmt.Errorf("writer rank %d: %w", rank, err)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.released:
-		r.session.unuse(l)
-		return nil, ErrClosed
-	case r.far[rank] != nil: // another Get was faster
-		r.session.unuse(l)
-	case l == r.link: // all ranks are in one process
-		r.session.unuse(l)
-		return l, nil
-	default:
-		r.far[rank] = l
-	}
-	return r.far[rank], nil
+	r.decoder = step.NewDecoder(step.DecoderConfig{ColumnMajor: m.Response.Params.IsRowMajor == 0})
 }

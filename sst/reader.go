@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+	"github.com/weft-fabric/weft/sst/cohort"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 	"github.com/weft-fabric/weft/sst/internal/dp"
@@ -19,42 +20,79 @@ import (
 
 // ReaderConfig configures a reader. The zero value works.
 type ReaderConfig struct {
-	// Session to use; nil opens one that ends with the reader.
+	// Session to use; nil opens one that ends with the reader. Each rank has its own.
 	Session *Session
-	// Params are the engine parameters.
+	// Cohort connects the ranks of the reader; nil means that it has one. Every rank
+	// opens, takes each step and closes; rank 0 speaks with the writer.
+	Cohort cohort.Cohort
+	// Params are the engine parameters, the same on every rank.
 	Params Params
+	// Observer makes a reader that only looks: it does not count for the writer's
+	// rendezvous, holds nobody up, and misses what it is too slow for. Weft writers
+	// only.
+	Observer bool
+	// CloseTimeout bounds how long Close of rank 0 waits for the other ranks; 0
+	// means 60 s.
+	CloseTimeout time.Duration
+	// Screen is where rank 0 reads the writer's contact with RegistrationMethod
+	// Screen; nil means os.Stdin.
+	Screen io.Reader
 }
 
-// Reader is the reading end of a stream.
+// Reader is one rank of the reading end of a stream.
 type Reader struct {
 	name    string
 	cfg     ReaderConfig
+	rank    int
+	ranks   int
 	session *Session
 	own     bool
+	plane   *dp.Evpath
 	decoder *step.Decoder // used by BeginStep only
 	taking  chan struct{} // holds a token while a BeginStep runs: one at a time
 	early   [][]byte      // attributes of discarded steps, see absorb; used by BeginStep only
+	opened  chan outcome  // gets the result of each attempt to open
+	stop    context.CancelCauseFunc
 
-	mu         sync.Mutex
-	machine    *cp.Reader
+	mu       sync.Mutex
+	member   *cp.ReaderMember
+	leader   *cp.ReaderLeader // rank 0 only
+	inbox    inbox
+	channel  cohort.Channel // nil with one rank
+	here     map[int]bool   // at rank 0: other ranks that have neither closed nor died
+	ids      []int64
+	changed  signal
+	released bool // resources are given back
+	aborted  bool // Close or the session has ended us
+
+	response *sstmsg.WriterResponse
+	weft     bool           // the writer is Weft
+	writer   string         // address of writer rank 0
+	release  string         // what the handshake told of the writer's software
+	far      []carrier.Link // data links to writer ranks, nil until used
+	steps    map[int64]*heldStep
+	broken   error // why the records of the stream make no sense any more
+	counts   readerCounts
+
+	// What only rank 0 has.
 	link       carrier.Link         // control link, to writer rank 0
 	peers      map[int]carrier.Link // control links to other ranks, Peer pattern only
-	far        []carrier.Link       // data links to other ranks, nil until used
-	response   *sstmsg.WriterResponse
-	plane      *dp.Evpath
-	ids        []int64
-	conditions [2]int32
-	opened     chan error // gets the result of Open once
-	changed    signal
+	old        []carrier.Link       // links of attempts that are over
+	conditions []int32
 	parting    bool // the session waits for us to leave with care
 	opening    bool // the session counts our handshake as pending
-	leaving    bool // the machine wants the link dropped
-	released   bool // resources are given back
+	leaving    bool // the leader wants the link dropped
+}
+
+// heldStep is a step that the application has.
+type heldStep struct {
+	step     *step.Step
+	retained bool
 }
 
 // Steps iterates over the steps of the stream from the next one on, until the
-// writer closes it. Each step ends when the loop body does. An error ends the
-// loop.
+// writer closes it. Each step ends when the loop body does, unless it was
+// retained. An error ends the loop.
 func (r *Reader) Steps(ctx context.Context) iter.Seq2[*step.Step, error] {
 	return func(yield func(*step.Step, error) bool) {
 		for {
@@ -67,8 +105,10 @@ func (r *Reader) Steps(ctx context.Context) iter.Seq2[*step.Step, error] {
 				return
 			}
 			more := yield(st, nil)
-			if err := st.End(); err != nil && more {
-				more = yield(nil, err)
+			if !r.retained(st) {
+				if err := st.End(); err != nil && more {
+					more = yield(nil, err)
+				}
 			}
 			if !more {
 				return
@@ -79,7 +119,9 @@ func (r *Reader) Steps(ctx context.Context) iter.Seq2[*step.Step, error] {
 
 // BeginStep waits for the next step. It returns io.EOF, as it is, when the
 // writer has closed the stream and every step was taken. The step must be ended
-// (step.Step.End) before the next begins: that gives it back to the writer.
+// (step.Step.End) before the next begins, or retained: its end gives it back to
+// the writer. In a cohort every rank gets the same steps, each at its own pace; a
+// step goes back to the writer when every rank has ended it.
 func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 	select {
 	case r.taking <- struct{}{}:
@@ -91,17 +133,13 @@ func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 		return "waiting for the next step of the writer", append([]any{"stream", r.name, "writer", r.peer()}, until(ctx)...)
 	}
 	for waiting := false; ; waiting = true {
-		t, err := r.take()
-		if err != nil {
-			if t.deliver != nil {
-				r.endStep(*t.deliver)
-			}
-			r.protocolError(err)
-			return nil, r.fail("begin step", err)
-		}
+		t, changed := r.take()
 		switch {
+		case t.err != nil:
+			r.protocolError(t)
+			return nil, r.fail("begin step", t.err)
 		case t.deliver != nil:
-			return r.decode(*t.deliver)
+			return r.decode(t.deliver)
 		case t.end != nil && t.end.Err == nil:
 			return nil, io.EOF
 		case t.end != nil:
@@ -109,44 +147,26 @@ func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 		}
 		if !waiting {
 			defer explain(ctx, r.session.log, why)()
+			defer r.waited(time.Now())
 		}
 		select {
-		case <-t.changed:
+		case <-changed:
 		case <-ctx.Done():
 			return nil, r.fail("begin step", context.Cause(ctx))
 		}
 	}
 }
 
-// taken is what one Next brought.
-type taken struct {
-	deliver *cp.Deliver
-	end     *cp.EndOfStream
-	changed <-chan struct{}
-}
-
-// take asks the machine for a step. What it brings is absorbed before the
-// memory of skipped steps goes back.
-func (r *Reader) take() (t taken, err error) {
+// take asks the member for a step, and returns what says that asking again may
+// help.
+func (r *Reader) take() (t taken, changed <-chan struct{}) {
 	r.mu.Lock()
-	actions := r.handle(cp.Next{})
-	t.changed = r.changed.wait()
-	r.mu.Unlock()
-	for _, a := range actions {
-		switch a := a.(type) {
-		case cp.Absorb:
-			if err == nil {
-				err = r.absorb(a.Step)
-			}
-		case cp.Recycle:
-			a.Free()
-		case cp.Deliver:
-			t.deliver = &a
-		case cp.EndOfStream:
-			t.end = &a
-		}
+	defer r.unlock()
+	if r.broken != nil {
+		return taken{err: r.broken}, nil
 	}
-	return t, err
+	changed = r.changed.wait() // before: at rank 0 the step can come at once
+	return r.handle(cp.Next{}), changed
 }
 
 // absorb takes formats and attributes in, also of steps that are not delivered.
@@ -178,22 +198,61 @@ func (r *Reader) absorb(m *sstmsg.TimestepMetadata) error {
 }
 
 // decode makes the step that the application sees.
-func (r *Reader) decode(a cp.Deliver) (*step.Step, error) {
-	m := a.Step
+func (r *Reader) decode(m *sstmsg.TimestepMetadata) (*step.Step, error) {
 	metadata := make([][]byte, len(m.Metadata))
 	for i, b := range m.Metadata {
 		metadata[i] = b.Data.Bytes()
 	}
-	src := &tellingSource{r.plane.Step(m.Step, m.PreloadMode == preloadSpeculative), r, m.Step}
+	src := &tellingSource{r.plane.Step(m.Step, m.PreloadMode), r, m.Step}
 	st, err := r.decoder.Step(uint64(m.Step), metadata, src, func() error {
-		r.endStep(a)
+		r.endStep(m.Step)
 		return nil
 	})
 	if err != nil {
-		r.endStep(a)
+		r.endStep(m.Step)
 		return nil, r.fail("begin step", fmt.Errorf("step %d: %w", m.Step, err))
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.steps[m.Step] = &heldStep{step: st}
 	return st, nil
+}
+
+// Retain keeps a step open while later ones begin: it is read, and ended with
+// step.Step.End, as any other. Several can be retained. The writer keeps their
+// data, and under a queue limit waits for them. It is safe for concurrent use.
+func (r *Reader) Retain(st *step.Step) error {
+	r.mu.Lock()
+	defer r.unlock()
+	n := int64(st.Number())
+	h := r.steps[n]
+	if h == nil || h.step != st {
+		return r.failLocked("retain", fmt.Errorf("step %d is not open here: %w", n, ErrOrder))
+	}
+	h.retained = true
+	r.handle(cp.Retain{Step: n})
+	return nil
+}
+
+func (r *Reader) retained(st *step.Step) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.steps[int64(st.Number())]
+	return h != nil && h.step == st && h.retained
+}
+
+// LockSelections says that from now on this rank reads the same selections in
+// each step. When every rank has said so, and the writer has locked its
+// definitions, an ADIOS2 writer sends the blocks without being asked (learned
+// preload). Other selections can still be read. It cannot be taken back.
+func (r *Reader) LockSelections() error {
+	r.mu.Lock()
+	defer r.unlock()
+	if r.aborted {
+		return r.failLocked("lock selections", fmt.Errorf("reader was %w: %w", ErrClosed, ErrOrder))
+	}
+	r.handle(cp.Lock{})
+	return nil
 }
 
 // tellingSource explains reads that take long.
@@ -226,246 +285,56 @@ func (s *tellingSource) explain(ctx context.Context, what string, n int) func() 
 	})
 }
 
-// preloadSpeculative is the preload mode in which blocks come by themselves. In
-// learned mode, 2, the first step is still asked for; we never lock our
-// definitions, so it does not occur (docs/wire/sst.md §8.3).
-const preloadSpeculative = 1
-
-func (r *Reader) endStep(a cp.Deliver) {
+func (r *Reader) endStep(number int64) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.handle(cp.Release{Step: a.Step.Step})
-	if a.Free != nil {
-		a.Free()
+	defer r.unlock()
+	if r.steps[number] != nil {
+		delete(r.steps, number)
+		r.counts.ended = max(r.counts.ended, number+1)
 	}
+	r.handle(cp.Release{Step: number})
 }
 
-// Close leaves the stream; the writer goes on. An open step ends, and reads that
-// are under way fail. An ADIOS2 writer hears of it at a moment that it survives,
-// within 200 ms: a session of the reader's own is waited for, a shared one does
-// it in the background. It is idempotent.
-func (r *Reader) Close() error {
-	r.abort(ErrClosed)
-	r.dropOwnSession()
-	return nil
-}
-
-// abort leaves the stream without waiting.
-func (r *Reader) abort(err error) {
-	r.mu.Lock()
-	plane := r.plane
-	r.mu.Unlock()
-	why := fmt.Errorf("reader of %s: %w", r.name, err)
-	if plane != nil {
-		plane.Fail(why) // first, so that reads under way say why they end
-	}
-	r.event(cp.Leave{Err: err})
-	if plane != nil {
-		plane.Close(why)
-	}
-	r.giveBack(err)
-}
-
-// dropOwnSession ends a session that nobody else uses, and waits for that.
-func (r *Reader) dropOwnSession() {
-	if r.own {
-		r.session.Close()
-	}
-}
-
-// event handles an event that may end the reader. The caller does not hold mu.
-func (r *Reader) event(e cp.ReaderEvent) {
-	r.mu.Lock()
-	r.handle(e)
-	leaving, why := r.leaving, r.machine.Failure()
-	r.mu.Unlock()
-	if why == nil {
-		why = ErrClosed
-	}
-	if leaving {
-		r.giveBack(why)
-	}
-}
-
-// giveBack releases what the reader holds, once, unless a handshake goes on
-// without its caller. It does not wait, and may run in a callback.
-func (r *Reader) giveBack(err error) {
-	r.mu.Lock()
-	if r.released || r.machine.Pending() {
-		r.mu.Unlock()
-		return
-	}
-	r.released = true
-	links := append([]carrier.Link{r.link}, r.far...)
-	for _, l := range r.peers {
-		links = append(links, l)
-	}
-	r.mu.Unlock()
-	if r.plane != nil {
-		r.plane.Close(fmt.Errorf("reader of %s: %w", r.name, err))
-	}
-	s := r.session
-	s.retire(r.ids...)
-	for _, l := range links {
-		if l != nil {
-			s.unuse(l)
-		}
-	}
-	s.removeStream(r)
-	if r.own {
-		go s.Close() // not here: in a callback it would wait for itself
-	}
-}
-
-// receive takes a message of the writer.
-func (r *Reader) receive(m sstmsg.Message, free func()) {
-	r.event(cp.FromWriter{Msg: m, Free: free})
-}
-
-// linkLost tells the machine, or the requests to a far rank.
-func (r *Reader) linkLost(l carrier.Link, err error) {
-	r.mu.Lock()
-	control := l == r.link
-	for _, p := range r.peers {
-		control = control || l == p
-	}
-	r.mu.Unlock()
-	if control {
-		r.lost(err)
-		return
+// protocolError ends the stream because of what the writer sent. The other ranks
+// find the same.
+func (r *Reader) protocolError(t taken) {
+	if t.deliver != nil {
+		r.endStep(t.deliver.Step)
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	for rank, f := range r.far {
-		if f == l && r.plane != nil {
-			r.far[rank] = nil
-			r.session.unuse(l)
-			r.plane.FailRank(rank, fmt.Errorf("%w: %w", ErrWriterFailed, orGone(err)))
-		}
-	}
-}
-
-func orGone(err error) error {
-	if err == nil {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// lost gives the control link up for dead. Steps that are complete here stay
-// readable.
-func (r *Reader) lost(err error) {
-	r.mu.Lock()
-	wasOpening := r.opening
-	r.handle(cp.WriterLost{Err: err})
-	plane := r.plane
-	r.mu.Unlock()
-	if plane != nil {
-		plane.Fail(r.fail("read", fmt.Errorf("%w: %w", ErrWriterFailed, orGone(err))))
-	}
-	if wasOpening {
-		r.giveBack(err)
-	}
-}
-
-// protocolError ends the stream because of what the writer sent.
-func (r *Reader) protocolError(err error) {
-	r.mu.Lock()
+	r.broken = t.err
 	l := r.link
 	r.mu.Unlock()
 	if l != nil {
-		l.Abort(err)
+		l.Abort(t.err)
 	}
-}
-
-// handle feeds the machine, carries out what concerns the links, and returns
-// all actions. The caller holds mu.
-func (r *Reader) handle(e cp.ReaderEvent) []cp.ReaderAction {
-	actions := r.machine.Handle(e)
-	_, isNext := e.(cp.Next)
-	for _, a := range actions {
-		switch a := a.(type) {
-		case cp.SendToWriter:
-			if l := r.controlLink(a.Rank); l != nil {
-				r.session.post(l, a.Msg, r.options(a.Msg), nil)
-			}
-		case cp.Opened:
-			r.opened <- r.accepted(a.Response)
-		case cp.OpenFailed:
-			r.opened <- a.Err
-		case cp.Recycle:
-			if !isNext { // take recycles after it has absorbed
-				a.Free()
-			}
-		case cp.Forget:
-			r.plane.Forget(a.Step)
-		case cp.Wake:
-			r.changed.notify()
-		case cp.Part:
-			r.parting = true
-			r.session.pending.Add(1)
-			time.AfterFunc(partingTime, func() { r.event(cp.Settled{}) })
-		case cp.DropLink:
-			r.leaving = true
-		}
-	}
-	if r.parting && r.machine.Phase() != cp.Parting {
-		r.parting = false
-		r.session.pending.Done()
-	}
-	if r.opening && !r.machine.Opening() {
-		r.opening = false
-		r.session.endOpening(r)
-	}
-	return actions
-}
-
-// partingTime is how long nothing must have come from an ADIOS2 writer before we
-// leave it, unless a whole step comes first.
-const partingTime = 200 * time.Millisecond
-
-// controlLink returns the link to what a writer rank listens on. The caller holds mu.
-func (r *Reader) controlLink(rank int) carrier.Link {
-	if rank == 0 {
-		return r.link
-	}
-	return r.peers[rank]
-}
-
-// peerSetup takes in the link that a writer rank has made (Peer pattern).
-func (r *Reader) peerSetup(l carrier.Link, m *sstmsg.PeerSetup, free func()) {
-	rank := int(m.WriterRank)
-	r.mu.Lock()
-	if rank > 0 && rank <= maxRanks && !r.released && r.peers[rank] == nil {
-		if r.peers == nil {
-			r.peers = map[int]carrier.Link{}
-		}
-		r.peers[rank] = l
-		r.session.use(l)
-	}
-	r.mu.Unlock()
-	r.receive(m, free)
-}
-
-// options chooses the variant of a message: the extra field of DPQuery goes to
-// Weft writers only, all else is alike for every writer.
-func (r *Reader) options(m sstmsg.Message) sstmsg.Options {
-	q, ok := m.(*sstmsg.DPQuery)
-	return sstmsg.Options{Release: sstmsg.ReleaseMain, Weft: ok && q.Weft != 0}
 }
 
 func (r *Reader) peer() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.link == nil {
-		return ""
+	return r.peerLocked()
+}
+
+// peerLocked is peer for who holds mu.
+func (r *Reader) peerLocked() string {
+	if r.link != nil {
+		return r.link.Info().Remote.String()
 	}
-	return r.link.Info().Remote.String()
+	return r.writer
 }
 
 func (r *Reader) fail(op string, err error) error {
 	return &Error{Op: op, Stream: r.name, Peer: r.peer(), Err: err}
 }
 
+// failLocked is fail for who holds mu.
+func (r *Reader) failLocked(op string, err error) error {
+	return &Error{Op: op, Stream: r.name, Peer: r.peerLocked(), Err: err}
+}
+
 // Name returns the stream's name as given to Open.
 func (r *Reader) Name() string { return r.name }
+
+// Rank returns the number of this rank in the reader's cohort.
+func (r *Reader) Rank() int { return r.rank }

@@ -1,26 +1,189 @@
 package sst
 
-// ReaderInfo tells what a reader is attached to.
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/weft-fabric/weft/internal/wire/cm"
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+	"github.com/weft-fabric/weft/sst/internal/dp"
+)
+
+// ReaderInfo tells what a reader rank is attached to, and how it fares.
 type ReaderInfo struct {
-	Writer      string // address of writer rank 0
-	Ranks       int    // writer ranks
-	Plane       string // data plane in use
-	Release     string // what the handshake told of the writer's software
-	Preload     bool   // we asked for whole steps, without requests; the writer may decline
-	ColumnMajor bool   // of the writer; dimensions are shown reversed
-	FirstStep   uint64 // number of the first step this reader gets; certain once one has come
-	Queued      int    // steps that wait here
-	Skipped     int64  // steps dropped by the writer, or passed over
+	Writer       string // address of writer rank 0
+	Ranks        int    // writer ranks
+	Plane        string // data plane in use
+	Release      string // what the handshake told of the writer's software
+	Preload      bool   // the newest step brought its blocks without requests; before the first one: we asked for that
+	Learned      bool   // the writer sends by itself what this rank reads in each step
+	ColumnMajor  bool   // of the writer; dimensions are shown reversed
+	Distribution string // which reader cohort gets a step: "AllToAll", "RoundRobin" or "OnDemand"
+	Observer     bool   // the writer leaves us out of its counts
+
+	Rank int // of this reader rank
+	Size int // ranks of the reader
+
+	FirstStep  uint64        // number of the first step this reader gets; certain once one has come
+	Taken      int64         // steps that BeginStep has handed out here
+	Skipped    int64         // steps dropped by the writer, or passed over
+	Queued     int           // steps that wait here, or, on rank 0, at the cohort
+	Held       int           // steps that are open here, retained ones included
+	Retained   int           // of these, those that were retained
+	Unreleased int           // on rank 0: steps that some rank has, and that the writer keeps for us
+	Lag        int64         // steps between the newest one known here and the last one ended here
+	Waited     time.Duration // time that BeginStep has waited for steps
+
+	Writers []WriterRank // one for each writer rank
 }
 
-// Info returns a snapshot.
+// WriterRank counts what came from one writer rank to one reader rank, in bytes
+// of data blocks.
+type WriterRank struct {
+	Addr       string // where its data is asked for
+	Requests   int64
+	Replied    uint64 // bytes in answer to requests
+	Pushes     int64  // blocks that came by themselves
+	Pushed     uint64 // bytes of these
+	Duplicates int64  // blocks that came by themselves and were of no use
+}
+
+// readerCounts is what the shell counts. The reader's mu guards it.
+type readerCounts struct {
+	taken   int64
+	newest  int64 // number of the newest step, and 1
+	ended   int64 // number of the newest step that was ended here, and 1
+	pushed  bool  // the newest step taken was preloaded
+	waiting time.Duration
+}
+
+// saw notes how a step comes that is taken.
+func (c *readerCounts) saw(m *sstmsg.TimestepMetadata) {
+	c.pushed = m.PreloadMode == dp.ModeSpeculative
+}
+
+// came notes that a step is known.
+func (c *readerCounts) came(number int64) { c.newest = max(c.newest, number+1) }
+
+// waited adds the time since start.
+func (r *Reader) waited(start time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.waiting += time.Since(start)
+}
+
+// Info returns a snapshot. It is safe for concurrent use, after Close too.
 func (r *Reader) Info() ReaderInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	info := r.link.Info()
-	return ReaderInfo{
-		Writer: info.Remote.String(), Ranks: len(r.response.CP), Plane: r.machine.Plane(), Release: info.Release.String(),
-		Preload: r.cfg.Params.preloads(1), ColumnMajor: r.response.Params.IsRowMajor == 0,
-		FirstStep: uint64(r.machine.FirstStep()), Queued: r.machine.Queued(), Skipped: r.machine.Skipped(),
+	c := &r.counts
+	info := ReaderInfo{
+		Writer: r.peerLocked(), Ranks: len(r.response.CP), Plane: planeEvpath, Release: r.release,
+		Preload: r.cfg.Params.preloads(r.ranks), Learned: r.plane.Learned(), ColumnMajor: r.response.Params.IsRowMajor == 0,
+		Distribution: distribution(r.response.Params.StepDistributionMode), Observer: r.cfg.Observer && r.weft,
+		Rank: r.rank, Size: r.ranks, FirstStep: uint64(r.member.FirstStep()), Taken: c.taken, Skipped: r.member.Skipped(),
+		Queued: r.member.Queued(), Held: len(r.steps), Waited: c.waiting, Writers: r.writerRanks(),
 	}
+	if c.taken > 0 {
+		info.Preload = c.pushed || info.Learned
+	}
+	for _, h := range r.steps {
+		if h.retained {
+			info.Retained++
+		}
+	}
+	if first := r.member.FirstStep(); c.newest > 0 {
+		info.Lag = max(0, c.newest-max(c.ended, first))
+	}
+	if r.leader != nil {
+		info.Queued += r.leader.Queued()
+		info.Unreleased = r.leader.Held()
+		info.Skipped = max(info.Skipped, r.leader.Skipped())
+	}
+	return info
 }
+
+// writerRanks lists the counts of the plane. The caller holds mu.
+func (r *Reader) writerRanks() []WriterRank {
+	list := make([]WriterRank, 0, len(r.response.CP))
+	for rank, s := range r.plane.Stats() {
+		list = append(list, WriterRank{
+			Addr: contactAddr(r.response.CP[rank].Contact), Requests: s.Requests, Replied: s.Replied,
+			Pushes: s.Pushes, Pushed: s.Pushed, Duplicates: s.Duplicates,
+		})
+	}
+	return list
+}
+
+// contactAddr returns the address in a contact, "" if there is none.
+func contactAddr(text string) string {
+	c, err := cm.ParseContact(text)
+	if err != nil {
+		return ""
+	}
+	a, err := c.Addr()
+	if err != nil {
+		return ""
+	}
+	return a.String()
+}
+
+// ParamValue is an engine parameter of the writer as it told us.
+type ParamValue struct{ Name, Value string }
+
+// WriterParams lists the writer's engine parameters that are in effect, in
+// ADIOS2's order, with its names and words. What a writer does not tell is left
+// out.
+func (r *Reader) WriterParams() []ParamValue {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.response.Params
+	list := []ParamValue{
+		{"MarshalMethod", word(p.MarshalMethod, "FFS", "BP", "BP5")},
+		{"RegistrationMethod", word(p.RegistrationMethod, "File", "Screen", "Cloud")},
+		{"StepDistributionMode", distribution(p.StepDistributionMode)},
+		{"DataTransport", p.DataTransport},
+		{"WANDataTransport", p.WANDataTransport},
+		{"OpenTimeoutSecs", number(p.OpenTimeoutSecs)},
+		{"RendezvousReaderCount", number(p.RendezvousReaderCount)},
+		{"QueueLimit", number(p.QueueLimit)},
+		{"ReserveQueueLimit", number(p.ReserveQueueLimit)},
+		{"QueueFullPolicy", word(p.QueueFullPolicy, "Block", "Discard")},
+		{"IsRowMajor", number(p.IsRowMajor)},
+		{"FirstTimestepPrecious", truth(p.FirstTimestepPrecious)},
+		{"ControlTransport", p.ControlTransport},
+		{"NetworkInterface", p.NetworkInterface},
+		{"ControlInterface", p.ControlInterface},
+		{"DataInterface", p.DataInterface},
+		{"CPCommPattern", word(p.CPCommPattern, "Min", "Peer")},
+		{"CompressionMethod", word(p.CompressionMethod, "None", "ZFP")},
+		{"AlwaysProvideLatestTimestep", truth(p.AlwaysProvideLatestTimestep)},
+		{"SpeculativePreloadMode", word(int64(p.SpeculativePreloadMode), "Off", "On", "Auto")},
+		{"SpecAutoNodeThreshold", number(p.SpecAutoNodeThreshold)},
+		{"StatsLevel", number(p.StatsLevel)},
+		{"UseOneTimeAttributes", truth(p.UseOneTimeAttributes)},
+		{"ControlModule", p.ControlModule},
+	}
+	told := list[:0]
+	for _, v := range list {
+		if v.Value != "" {
+			told = append(told, v)
+		}
+	}
+	return told
+}
+
+func distribution(mode int64) string { return word(mode, "AllToAll", "RoundRobin", "OnDemand") }
+
+// word names a value of a parameter that is one of several words.
+func word(v int64, words ...string) string {
+	if v >= 0 && v < int64(len(words)) {
+		return words[v]
+	}
+	return fmt.Sprintf("unknown (%d)", v)
+}
+
+func number(v int32) string { return strconv.Itoa(int(v)) }
+
+func truth(v int32) string { return strconv.FormatBool(v != 0) }

@@ -173,26 +173,34 @@ func (s *Session) addStream(st stream) error {
 	return nil
 }
 
-// beginOpening registers a reader whose handshake the session waits for.
-func (s *Session) beginOpening(r *Reader) error {
+// beginOpening registers a reader. Its handshake is waited for, if it makes one
+// itself, until endOpening.
+func (s *Session) beginOpening(r *Reader, knocks bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return fmt.Errorf("session: %w", ErrClosed)
 	}
 	s.streams[r] = struct{}{}
-	s.pending.Add(1)
+	if knocks {
+		s.pending.Add(1)
+	}
 	return nil
 }
 
 // endOpening says that the handshake is over, one way or the other.
 func (s *Session) endOpening(r *Reader) {
+	s.forgetConditions(r.conditions)
+	s.pending.Done()
+}
+
+// forgetConditions says that answers by these numbers are not waited for.
+func (s *Session) forgetConditions(list []int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range r.conditions {
+	for _, c := range list {
 		delete(s.conditions, c)
 	}
-	s.pending.Done()
 }
 
 func (s *Session) removeStream(st stream) {

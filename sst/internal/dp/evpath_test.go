@@ -39,13 +39,17 @@ type sentRequest struct {
 func newPlane(t *testing.T) (*Evpath, chan sentRequest) {
 	t.Helper()
 	sent := make(chan sentRequest, 1024)
-	e := NewEvpath(EvpathConfig{ReaderID: ourID, Send: func(_ context.Context, rank int, m *sstmsg.ReadRequest) error {
-		sent <- sentRequest{rank, m}
-		return nil
-	}})
+	e := NewEvpath(EvpathConfig{ReaderID: ourID, Send: senderTo(sent)})
 	e.Attach(writerIDs)
 	t.Cleanup(func() { e.Close(errTest) })
 	return e, sent
+}
+
+func senderTo(sent chan<- sentRequest) Sender {
+	return func(_ context.Context, rank int, m *sstmsg.ReadRequest) error {
+		sent <- sentRequest{rank, m}
+		return nil
+	}
 }
 
 func next[T any](t *testing.T, what string, ch <-chan T) T {
@@ -60,9 +64,9 @@ func next[T any](t *testing.T, what string, ch <-chan T) T {
 }
 
 // read reads in the background.
-func read(ctx context.Context, e *Evpath, number int64, preloaded bool, pieces ...step.Piece) <-chan error {
+func read(ctx context.Context, e *Evpath, number int64, mode int32, pieces ...step.Piece) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- e.Step(number, preloaded).Read(ctx, pieces) }()
+	go func() { done <- e.Step(number, mode).Read(ctx, pieces) }()
 	return done
 }
 
@@ -105,7 +109,7 @@ func pending(e *Evpath) int {
 func TestRequests(t *testing.T) {
 	e, sent := newPlane(t)
 	pieces := []step.Piece{piece(0, 8, 16), piece(1, 0, 3), piece(2, 100, 1)}
-	done := read(t.Context(), e, 5, false, pieces...)
+	done := read(t.Context(), e, 5, ModeRequest, pieces...)
 	for _, p := range pieces {
 		q := next(t, "request", sent)
 		m := q.msg
@@ -138,7 +142,7 @@ func TestRepliesInAnyOrder(t *testing.T) {
 			pieces = append(pieces, piece(rng.IntN(3), rng.Uint64N(50), 1+rng.IntN(40)))
 		}
 		all = append(all, pieces)
-		done = append(done, read(t.Context(), e, int64(i), false, pieces...))
+		done = append(done, read(t.Context(), e, int64(i), ModeRequest, pieces...))
 	}
 	var queue []sentRequest
 	for range reads * each {
@@ -165,7 +169,7 @@ func TestReplyOfWrongLength(t *testing.T) {
 	for _, n := range []int{0, 7, 9} {
 		e, sent := newPlane(t)
 		p := piece(1, 0, 8)
-		done := read(t.Context(), e, 0, false, p, piece(0, 0, 8))
+		done := read(t.Context(), e, 0, ModeRequest, p, piece(0, 0, 8))
 		q := next(t, "request", sent)
 		e.Reply(&sstmsg.ReadReply{Condition: q.msg.Condition, Data: sstmsg.ByteBlob(bytes.Repeat([]byte{1}, n))})
 		want := errReply
@@ -186,9 +190,9 @@ func TestReplyOfWrongLength(t *testing.T) {
 
 func TestRankThatIsNot(t *testing.T) {
 	e, sent := newPlane(t)
-	for _, preloaded := range []bool{false, true} {
+	for _, mode := range []int32{ModeRequest, ModeSpeculative, ModeLearned} {
 		for _, rank := range []int{-1, 3, 1 << 40} {
-			if err := e.Step(0, preloaded).Read(t.Context(), []step.Piece{piece(0, 0, 1), piece(rank, 0, 1)}); !errors.Is(err, errRank) {
+			if err := e.Step(0, mode).Read(t.Context(), []step.Piece{piece(0, 0, 1), piece(rank, 0, 1)}); !errors.Is(err, errRank) {
 				t.Errorf("rank %d: %v", rank, err)
 			}
 		}
@@ -207,7 +211,7 @@ func TestSendFails(t *testing.T) {
 		return nil
 	}})
 	e.Attach(writerIDs)
-	err := e.Step(0, false).Read(t.Context(), []step.Piece{piece(0, 0, 1), piece(0, 1, 1), piece(1, 0, 1), piece(2, 0, 1)})
+	err := e.Step(0, ModeRequest).Read(t.Context(), []step.Piece{piece(0, 0, 1), piece(0, 1, 1), piece(1, 0, 1), piece(2, 0, 1)})
 	if !errors.Is(err, errTest) || n != 3 {
 		t.Errorf("after %d sends: %v", n, err)
 	}
@@ -224,7 +228,7 @@ func TestLargeRead(t *testing.T) {
 	e, sent := newPlane(t)
 	dst := make([]byte, maxRequest+5) // never touched, so never resident
 	ctx, cancel := context.WithCancelCause(t.Context())
-	done := read(ctx, e, 0, false, step.Piece{Rank: 0, Offset: 3, Dst: dst})
+	done := read(ctx, e, 0, ModeRequest, step.Piece{Rank: 0, Offset: 3, Dst: dst})
 	first, second := next(t, "request", sent).msg, next(t, "request", sent).msg
 	if first.Offset != 3 || first.Length != maxRequest || second.Offset != 3+maxRequest || second.Length != 5 {
 		t.Errorf("%+v, %+v", first, second)
@@ -244,7 +248,7 @@ func TestNoWriteAfterReturn(t *testing.T) {
 	for round := range rounds {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		p := piece(0, 0, 1<<12)
-		done := read(ctx, e, int64(round), false, p)
+		done := read(ctx, e, int64(round), ModeRequest, p)
 		q := next(t, "request", sent)
 		replies.Go(func() { answer(e, q) })
 		replies.Go(func() { cancel(errTest) })
@@ -268,9 +272,9 @@ func TestNoWriteAfterReturn(t *testing.T) {
 
 func TestFailRank(t *testing.T) {
 	e, sent := newPlane(t)
-	bad := read(t.Context(), e, 0, false, piece(1, 0, 4))
+	bad := read(t.Context(), e, 0, ModeRequest, piece(1, 0, 4))
 	q := next(t, "request", sent)
-	good := read(t.Context(), e, 0, false, piece(2, 0, 4))
+	good := read(t.Context(), e, 0, ModeRequest, piece(2, 0, 4))
 	other := next(t, "request", sent)
 	e.FailRank(1, errTest)
 	if err := next(t, "end of Read", bad); !errors.Is(err, errTest) {
@@ -281,7 +285,7 @@ func TestFailRank(t *testing.T) {
 	if err := next(t, "end of Read", good); err != nil {
 		t.Error(err)
 	}
-	again := read(t.Context(), e, 0, false, piece(1, 0, 4))
+	again := read(t.Context(), e, 0, ModeRequest, piece(1, 0, 4))
 	answer(e, next(t, "request", sent))
 	if err := next(t, "end of Read", again); err != nil {
 		t.Errorf("a later read of the rank: %v", err)
@@ -290,21 +294,21 @@ func TestFailRank(t *testing.T) {
 
 func TestFail(t *testing.T) {
 	e, sent := newPlane(t)
-	requested := read(t.Context(), e, 0, false, piece(1, 0, 4))
+	requested := read(t.Context(), e, 0, ModeRequest, piece(1, 0, 4))
 	next(t, "request", sent)
-	awaited := read(t.Context(), e, 1, true, piece(1, 0, 4))
+	awaited := read(t.Context(), e, 1, ModeSpeculative, piece(1, 0, 4))
 	waiting(t, e, block{1, 1})
 	m := memory{}
 	push(e, 1, 0, blockOf(1, 0, 16), m.free())
 	e.Fail(errTest)
 	e.Fail(errors.New("another reason comes too late"))
-	for _, done := range []<-chan error{requested, awaited, read(t.Context(), e, 2, false, piece(0, 0, 1)), read(t.Context(), e, 2, true, piece(0, 0, 1))} {
+	for _, done := range []<-chan error{requested, awaited, read(t.Context(), e, 2, ModeRequest, piece(0, 0, 1)), read(t.Context(), e, 2, ModeSpeculative, piece(0, 0, 1))} {
 		if err := next(t, "end of Read", done); !errors.Is(err, errTest) {
 			t.Error(err)
 		}
 	}
 	p := piece(0, 4, 4)
-	if err := e.Step(1, true).Read(t.Context(), []step.Piece{p}); err != nil {
+	if err := e.Step(1, ModeSpeculative).Read(t.Context(), []step.Piece{p}); err != nil {
 		t.Errorf("a block that is here: %v", err)
 	}
 	check(t, 1, []step.Piece{p})
@@ -353,7 +357,7 @@ func TestPreload(t *testing.T) {
 	var before, after, twice memory
 	push(e, 0, 0, blockOf(0, 0, 32), before.free())
 	pieces := []step.Piece{piece(0, 4, 8), piece(1, 0, 32), piece(1, 32, 0), piece(0, 0, 32)}
-	done := read(t.Context(), e, 0, true, pieces...)
+	done := read(t.Context(), e, 0, ModeSpeculative, pieces...)
 	waiting(t, e, block{0, 1})
 	push(e, 0, 1, blockOf(0, 1, 32), after.free())
 	if err := next(t, "end of Read", done); err != nil {
@@ -362,7 +366,7 @@ func TestPreload(t *testing.T) {
 	check(t, 0, pieces)
 	push(e, 0, 1, []byte("a repeat, as learned mode brings it"), twice.free())
 	twice.want(t, "a repeat", 1)
-	if err := e.Step(0, true).Read(t.Context(), pieces); err != nil {
+	if err := e.Step(0, ModeSpeculative).Read(t.Context(), pieces); err != nil {
 		t.Fatal(err)
 	}
 	check(t, 0, pieces)
@@ -379,7 +383,7 @@ func TestPreloadTooShort(t *testing.T) {
 	e, _ := newPlane(t)
 	push(e, 0, 0, make([]byte, 8), func() {})
 	for _, p := range []step.Piece{piece(0, 0, 9), piece(0, 8, 1), piece(0, 1<<63, 1), piece(0, 1<<64-1, 8)} {
-		if err := e.Step(0, true).Read(t.Context(), []step.Piece{p}); !errors.Is(err, errPush) {
+		if err := e.Step(0, ModeSpeculative).Read(t.Context(), []step.Piece{p}); !errors.Is(err, errPush) {
 			t.Errorf("bytes %d+%d of 8: %v", p.Offset, len(p.Dst), err)
 		}
 	}
@@ -388,7 +392,7 @@ func TestPreloadTooShort(t *testing.T) {
 func TestPreloadThatNeverComes(t *testing.T) {
 	e, _ := newPlane(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	done := read(ctx, e, 0, true, piece(0, 0, 1))
+	done := read(ctx, e, 0, ModeSpeculative, piece(0, 0, 1))
 	waiting(t, e, block{0, 0})
 	cancel(errTest)
 	if err := next(t, "end of Read", done); !errors.Is(err, errTest) {
@@ -404,13 +408,13 @@ func TestPreloadThatNeverComes(t *testing.T) {
 // TestForgetWakes ends a step that somebody waits in.
 func TestForgetWakes(t *testing.T) {
 	e, _ := newPlane(t)
-	done := read(t.Context(), e, 3, true, piece(0, 0, 1))
+	done := read(t.Context(), e, 3, ModeSpeculative, piece(0, 0, 1))
 	waiting(t, e, block{3, 0})
 	e.Forget(3)
 	if err := next(t, "end of Read", done); !errors.Is(err, errOver) {
 		t.Error(err)
 	}
-	if err := next(t, "end of Read", read(t.Context(), e, 3, true, piece(0, 0, 1))); !errors.Is(err, errOver) {
+	if err := next(t, "end of Read", read(t.Context(), e, 3, ModeSpeculative, piece(0, 0, 1))); !errors.Is(err, errOver) {
 		t.Errorf("a read of a step that is over: %v", err)
 	}
 }
@@ -434,7 +438,7 @@ func TestPushBeforeAttach(t *testing.T) {
 	e.Attach(writerIDs[:2])
 	bad.want(t, "a rank that there is not", 1)
 	p := piece(1, 0, 8)
-	if err := e.Step(0, true).Read(t.Context(), []step.Piece{p}); err != nil {
+	if err := e.Step(0, ModeSpeculative).Read(t.Context(), []step.Piece{p}); err != nil {
 		t.Fatal(err)
 	}
 	check(t, 0, []step.Piece{p})
@@ -447,9 +451,9 @@ func TestCloseWithWaiters(t *testing.T) {
 	push(e, 0, 0, []byte{1}, kept.free())
 	push(e, 9, 0, []byte{1}, used.free())
 	done := []<-chan error{
-		read(t.Context(), e, 0, false, piece(0, 0, 1)),
-		read(t.Context(), e, 1, true, piece(0, 0, 1)),
-		read(t.Context(), e, 2, true, piece(2, 0, 1)),
+		read(t.Context(), e, 0, ModeRequest, piece(0, 0, 1)),
+		read(t.Context(), e, 1, ModeSpeculative, piece(0, 0, 1)),
+		read(t.Context(), e, 2, ModeSpeculative, piece(2, 0, 1)),
 	}
 	next(t, "request", sent)
 	waiting(t, e, block{1, 0})
@@ -481,7 +485,7 @@ func TestPreloadMemoryInUse(t *testing.T) {
 			readers.Go(func() {
 				<-ready
 				p := piece(0, 0, len(data))
-				err := e.Step(number, true).Read(t.Context(), []step.Piece{p})
+				err := e.Step(number, ModeSpeculative).Read(t.Context(), []step.Piece{p})
 				switch {
 				case err == nil:
 					check(t, number, []step.Piece{p})
@@ -512,12 +516,12 @@ func TestPreloadMemoryInUse(t *testing.T) {
 func TestConditionsWrap(t *testing.T) {
 	e, sent := newPlane(t)
 	e.next = 1<<31 - 2
-	first := read(t.Context(), e, 0, false, piece(0, 0, 1))
+	first := read(t.Context(), e, 0, ModeRequest, piece(0, 0, 1))
 	a := next(t, "request", sent)
 	e.mu.Lock()
 	e.next = a.msg.Condition - 1
 	e.mu.Unlock()
-	second := read(t.Context(), e, 0, false, piece(0, 0, 1))
+	second := read(t.Context(), e, 0, ModeRequest, piece(0, 0, 1))
 	b := next(t, "request", sent)
 	if a.msg.Condition != 1<<31-1 || b.msg.Condition != 1 {
 		t.Errorf("conditions %d and %d", a.msg.Condition, b.msg.Condition)

@@ -1,0 +1,172 @@
+package dp
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+	"github.com/weft-fabric/weft/step"
+)
+
+// maxRequest is the most that one request asks for: releases up to 2.10 cannot
+// send a record of 2 GiB (docs/wire/cm.md §9).
+const maxRequest = 1 << 30
+
+// request is one outstanding ReadRequest.
+type request struct {
+	step  int64
+	rank  int
+	dst   []byte
+	batch *batch
+}
+
+// failed says what an error of the whole plane meant to this request.
+func (r *request) failed(err error) error {
+	return fmt.Errorf("step %d: read from writer rank %d: %w", r.step, r.rank, err)
+}
+
+// batch is one call of Read. Its lock guards the destination memory: once the
+// batch is over nothing is written there any more.
+type batch struct {
+	mu   sync.Mutex
+	left int
+	err  error
+	over bool
+	done chan struct{}
+}
+
+func (e *Evpath) request(ctx context.Context, number int64, pieces []step.Piece) error {
+	b := &batch{done: make(chan struct{}), left: 1} // the 1 is ours, until all are sent
+	sent, err := e.sendAll(ctx, b, number, pieces)
+	if err != nil {
+		b.finish(err)
+	}
+	b.complete(nil)
+	select {
+	case <-b.done:
+	case <-ctx.Done():
+		b.finish(context.Cause(ctx))
+	}
+	e.forget(sent)
+	return b.err
+}
+
+func (e *Evpath) sendAll(ctx context.Context, b *batch, number int64, pieces []step.Piece) ([]int32, error) {
+	var sent []int32
+	ranks := e.ranks()
+	for _, p := range pieces {
+		for off, dst := p.Offset, p.Dst; len(dst) > 0; {
+			n := min(len(dst), maxRequest)
+			id, err := e.add(&request{step: number, rank: p.Rank, dst: dst[:n], batch: b})
+			if err != nil {
+				return sent, err
+			}
+			sent = append(sent, id)
+			err = e.cfg.Send(ctx, p.Rank, &sstmsg.ReadRequest{
+				Step: number, Offset: int64(off), Length: int64(n),
+				WriterID: ranks[p.Rank], ReaderID: e.cfg.ReaderID, Rank: int32(e.cfg.Rank), Condition: id,
+			})
+			if err != nil {
+				return sent, fmt.Errorf("step %d: read from writer rank %d: %w", number, p.Rank, err)
+			}
+			off += uint64(n)
+			dst = dst[n:]
+		}
+	}
+	return sent, nil
+}
+
+// add registers a request and its share in its batch.
+func (e *Evpath) add(r *request) (int32, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failure != nil {
+		return 0, r.failed(e.failure)
+	}
+	for {
+		e.next++
+		if e.next <= 0 {
+			e.next = 1
+		}
+		if _, busy := e.pending[e.next]; !busy {
+			break
+		}
+	}
+	e.pending[e.next] = r
+	s := e.statsOf(r.rank)
+	s.Requests++
+	r.batch.mu.Lock()
+	r.batch.left++
+	r.batch.mu.Unlock()
+	return e.next, nil
+}
+
+func (e *Evpath) forget(ids []int32) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, id := range ids {
+		delete(e.pending, id)
+	}
+}
+
+func (e *Evpath) take(m *sstmsg.ReadReply) *request {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.pending[m.Condition]
+	if r != nil {
+		delete(e.pending, m.Condition)
+		e.statsOf(r.rank).Replied += uint64(m.Data.Len())
+	}
+	return r
+}
+
+// Reply brings an answer. Answers to requests that were given up are dropped.
+func (e *Evpath) Reply(m *sstmsg.ReadReply) {
+	r := e.take(m)
+	if r == nil {
+		return
+	}
+	if m.Data.Len() == 0 { // nobody asks for nothing: this is how Weft says no
+		r.batch.finish(fmt.Errorf("step %d: writer rank %d: %w", m.Step, r.rank, errEmpty))
+		return
+	}
+	if m.Data.Len() != len(r.dst) {
+		r.batch.finish(fmt.Errorf("step %d: writer rank %d sent %d bytes for a request of %d: %w", m.Step, r.rank, m.Data.Len(), len(r.dst), errReply))
+		return
+	}
+	r.batch.fill(r.dst, m.Data)
+}
+
+// fill copies data to dst unless the batch is over.
+func (b *batch) fill(dst []byte, data sstmsg.Blob) {
+	b.mu.Lock()
+	if !b.over {
+		for _, p := range data {
+			dst = dst[copy(dst, p):]
+		}
+	}
+	b.mu.Unlock()
+	b.complete(nil)
+}
+
+// complete takes one share off the batch; the last one ends it.
+func (b *batch) complete(err error) {
+	b.mu.Lock()
+	b.left--
+	last := b.left == 0
+	b.mu.Unlock()
+	if last {
+		b.finish(err)
+	}
+}
+
+// finish ends the batch; the first error stays.
+func (b *batch) finish(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over {
+		b.over, b.err = true, err
+		close(b.done)
+	}
+}

@@ -1,0 +1,119 @@
+package sst
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/weft-fabric/weft/internal/wire/cm"
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+	"github.com/weft-fabric/weft/sst/internal/carrier"
+	"github.com/weft-fabric/weft/sst/internal/cp"
+)
+
+// This file is a reader rank's way to the data of the writer's ranks.
+
+// sendRequest sends a read request to a writer rank.
+func (r *Reader) sendRequest(ctx context.Context, rank int, m *sstmsg.ReadRequest) error {
+	l, err := r.rankLink(ctx, rank)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.member.Phase() == cp.ReaderLeft || r.leader != nil && r.leader.Phase() == cp.Closed {
+		return ErrClosed // real writers must not be asked anything after ReaderClose
+	}
+	return r.session.send(l, m, sstmsg.Options{}, nil)
+}
+
+// rankLink returns the link to a writer rank, and makes it at first use.
+func (r *Reader) rankLink(ctx context.Context, rank int) (carrier.Link, error) {
+	r.mu.Lock()
+	l := r.far[rank]
+	if rank == 0 && r.link != nil {
+		l = r.link
+	}
+	contact := r.response.CP[rank].Contact
+	r.mu.Unlock()
+	if l != nil {
+		return l, nil
+	}
+	c, err := cm.ParseContact(contact)
+	if err != nil {
+		return nil, fmt.Errorf("its contact: %w", err)
+	}
+	l, err = r.session.dial(ctx, c)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrWriterFailed, err)
+	}
+	return r.keepLink(rank, l)
+}
+
+// keepLink makes l the link to a writer rank, unless there is one by now.
+func (r *Reader) keepLink(rank int, l carrier.Link) (carrier.Link, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.released:
+		r.session.unuse(l)
+		return nil, ErrClosed
+	case r.far[rank] != nil: // another Get was faster
+		r.session.unuse(l)
+	case l == r.link: // all ranks are in one process
+		r.session.unuse(l)
+		return l, nil
+	default:
+		r.far[rank] = l
+	}
+	return r.far[rank], nil
+}
+
+// linkLost tells the leader, or fails the requests to a far rank.
+func (r *Reader) linkLost(l carrier.Link, err error) {
+	r.mu.Lock()
+	control := l == r.link
+	for _, p := range r.peers {
+		control = control || l == p
+	}
+	r.mu.Unlock()
+	if control {
+		r.lost(err)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for rank, f := range r.far {
+		if f == l {
+			r.far[rank] = nil
+			r.session.unuse(l)
+			r.plane.FailRank(rank, fmt.Errorf("%w: %w", ErrWriterFailed, orGone(err)))
+		}
+	}
+}
+
+func orGone(err error) error {
+	if err == nil {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// lost gives the control link up for dead.
+func (r *Reader) lost(err error) {
+	r.mu.Lock()
+	if r.leader == nil {
+		r.mu.Unlock()
+		return
+	}
+	wasOpening := r.opening
+	r.lead(cp.WriterLost{Err: err})
+	over := !r.leader.Opening() // else we look for another writer
+	r.unlock()
+	if wasOpening && over {
+		r.giveBack(err)
+	}
+}

@@ -1,0 +1,252 @@
+package sst
+
+import (
+	"time"
+
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+	"github.com/weft-fabric/weft/sst/internal/carrier"
+	"github.com/weft-fabric/weft/sst/internal/cp"
+)
+
+// This file carries out what the machines want: the member's on every rank, the
+// leader's on rank 0. At rank 0 they talk to each other as well: through queues,
+// so that no machine is called while the actions of its last event are carried
+// out. All of it runs with mu held; nothing blocks.
+
+// inbox holds what the two machines of rank 0 have for each other.
+type inbox struct {
+	leader []cp.Message // of the leader, for member 0
+	member []cp.Message // of member 0, for the leader
+}
+
+// taken is what one Next brought.
+type taken struct {
+	deliver *sstmsg.TimestepMetadata
+	end     *cp.EndOfStream
+	err     error // the step's records make no sense
+}
+
+// leaderEvent handles an event of the leader, which may end the reader. The
+// caller does not hold mu.
+func (r *Reader) leaderEvent(e cp.ReaderEvent) {
+	r.mu.Lock()
+	r.lead(e)
+	r.unlock()
+}
+
+// memberEvent is leaderEvent for the member.
+func (r *Reader) memberEvent(e cp.ReaderMemberEvent) {
+	r.mu.Lock()
+	r.handle(e)
+	r.unlock()
+}
+
+// unlock gives mu up, and then what the machines have no use for any more.
+func (r *Reader) unlock() {
+	old := r.old
+	r.old = nil
+	var why error
+	if r.leaving {
+		if why = r.leader.Failure(); why == nil {
+			why = ErrClosed
+		}
+	}
+	r.mu.Unlock()
+	for _, l := range old {
+		r.session.unuse(l)
+	}
+	if why != nil {
+		r.giveBack(why)
+	}
+}
+
+// lead feeds the leader. The caller holds mu.
+func (r *Reader) lead(e cp.ReaderEvent) {
+	r.leaderActions(r.leader.Handle(e))
+	r.settle()
+}
+
+// handle feeds the member, and returns what a Next brought. The caller holds mu.
+func (r *Reader) handle(e cp.ReaderMemberEvent) taken {
+	t := r.memberActions(r.member.Handle(e))
+	r.settle()
+	return t
+}
+
+// settle lets the machines of rank 0 talk until they have no more to say.
+func (r *Reader) settle() {
+	q := &r.inbox
+	for len(q.leader)+len(q.member) > 0 {
+		if len(q.leader) > 0 {
+			m := q.leader[0]
+			q.leader = q.leader[1:]
+			r.memberActions(r.member.Handle(cp.FromLeader{Msg: m}))
+			continue
+		}
+		m := q.member[0]
+		q.member = q.member[1:]
+		r.leaderActions(r.leader.Handle(cp.FromMember{Member: 0, Msg: m}))
+	}
+	q.leader, q.member = nil, nil
+	if r.leader != nil {
+		r.tellSession()
+	}
+}
+
+// tellSession says what the session need not wait for any more.
+func (r *Reader) tellSession() {
+	if r.parting && r.leader.Phase() != cp.Parting {
+		r.parting = false
+		r.session.pending.Done()
+	}
+	if r.opening && !r.leader.Opening() {
+		r.opening = false
+		r.session.endOpening(r)
+	}
+}
+
+func (r *Reader) leaderActions(actions []cp.ReaderAction) {
+	for _, a := range actions {
+		switch a := a.(type) {
+		case cp.SendToWriter:
+			if l := r.controlLink(a.Rank); l != nil {
+				r.session.post(l, a.Msg, r.options(a.Msg), nil)
+			}
+		case cp.ToMember:
+			if a.Member == 0 {
+				r.inbox.leader = append(r.inbox.leader, a.Msg)
+			} else {
+				r.tell(a.Msg, a.Member)
+			}
+		case cp.ToAll:
+			r.inbox.leader = append(r.inbox.leader, a.Msg)
+			r.tell(a.Msg, r.others()...)
+		case cp.OpenFailed:
+			r.outcome(outcome{err: a.Err})
+		case cp.TryAgain:
+			r.forgetAttempt()
+			r.outcome(outcome{err: a.Err, again: true})
+		case cp.Recycle:
+			if a.Free != nil {
+				a.Free()
+			}
+		case cp.Part:
+			r.parting = true
+			r.session.pending.Add(1)
+			time.AfterFunc(partingTime, func() { r.leaderEvent(cp.Settled{}) })
+		case cp.DropLink:
+			r.leaving = true
+		case cp.Wake:
+			r.changed.notify()
+		}
+	}
+}
+
+func (r *Reader) memberActions(actions []cp.ReaderMemberAction) (t taken) {
+	for _, a := range actions {
+		switch a := a.(type) {
+		case cp.ToLeader:
+			if r.rank == 0 {
+				r.inbox.member = append(r.inbox.member, a.Msg)
+			} else {
+				r.tell(a.Msg, 0)
+			}
+		case cp.Opened:
+			r.accepted(a.ReaderOpened)
+			r.outcome(outcome{})
+		case cp.OpenFailed:
+			r.outcome(outcome{err: a.Err})
+		case cp.Absorb:
+			r.plane.Saw(a.Msg.Step, a.Msg.PreloadMode)
+			if t.err == nil {
+				t.err = r.absorb(a.Msg)
+			}
+		case cp.Deliver:
+			t.deliver = a.Msg
+			r.counts.taken++
+			r.counts.saw(a.Msg)
+		case cp.EndOfStream:
+			t.end = &a
+		case cp.Forget:
+			r.plane.Forget(a.Step)
+		case cp.FailReads:
+			r.plane.Fail(r.failLocked("read", a.Err))
+		case cp.Wake:
+			r.changed.notify()
+		}
+	}
+	return t
+}
+
+// partingTime is how long nothing must have come from an ADIOS2 writer before we
+// leave it, unless a whole step comes first.
+const partingTime = 200 * time.Millisecond
+
+// outcome is how one attempt to open has ended.
+type outcome struct {
+	err   error
+	again bool // look for another writer
+}
+
+// outcome tells Open. The first final result counts. The caller holds mu.
+func (r *Reader) outcome(o outcome) {
+	select {
+	case old := <-r.opened: // Open has not seen it yet
+		if !old.again {
+			o = old
+		}
+	default:
+	}
+	r.opened <- o
+	if o.err != nil && !o.again {
+		r.stop(o.err) // whoever still looks for a writer
+	}
+}
+
+// receive takes a message of the writer.
+func (r *Reader) receive(m sstmsg.Message, free func()) {
+	if r.leader == nil { // a writer talks to rank 0 only
+		free()
+		return
+	}
+	r.mu.Lock()
+	if m, ok := m.(*sstmsg.TimestepMetadata); ok {
+		r.counts.came(m.Step)
+	}
+	r.lead(cp.FromWriter{Msg: m, Free: free})
+	r.unlock()
+}
+
+// controlLink returns the link to what a writer rank listens on. The caller holds mu.
+func (r *Reader) controlLink(rank int) carrier.Link {
+	if rank == 0 {
+		return r.link
+	}
+	return r.peers[rank]
+}
+
+// peerSetup takes in the link that a writer rank has made (Peer pattern).
+func (r *Reader) peerSetup(l carrier.Link, m *sstmsg.PeerSetup, free func()) {
+	rank := int(m.WriterRank)
+	r.mu.Lock()
+	if rank > 0 && rank <= maxRanks && r.leader != nil && !r.released && r.peers[rank] == nil {
+		if r.peers == nil {
+			r.peers = map[int]carrier.Link{}
+		}
+		r.peers[rank] = l
+		r.session.use(l)
+	}
+	r.mu.Unlock()
+	r.receive(m, free)
+}
+
+// options chooses the variant of a message: our extra fields go to Weft writers
+// only, all else is alike for every writer.
+func (r *Reader) options(m sstmsg.Message) sstmsg.Options {
+	weft := false
+	switch m.(type) {
+	case *sstmsg.DPQuery, *sstmsg.ReaderRegister:
+		weft = r.weft
+	}
+	return sstmsg.Options{Release: sstmsg.ReleaseMain, Weft: weft}
+}
