@@ -18,13 +18,6 @@ import (
 // What the tests of several readers and of failures share: Weft readers and
 // writers that are driven in steps, and waits that are bounded.
 
-// soon is the bound of promise P7 and field F22: what is lost is reported by
-// then.
-const soon = 5 * time.Second
-
-// look is how often a condition is looked at that has no event.
-const look = 5 * time.Millisecond
-
 // eventually waits until ok, and fails the test when that takes a minute.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()

@@ -6,9 +6,9 @@ import (
 )
 
 func writerConfig(p sst.Params, c cohort.Cohort) sst.WriterConfig {
-	return sst.WriterConfig{Params: p}
+	return sst.WriterConfig{Params: p, Cohort: c}
 }
 
 func readerConfig(p sst.Params, c cohort.Cohort, o ReaderOptions) sst.ReaderConfig {
-	return sst.ReaderConfig{Params: p}
+	return sst.ReaderConfig{Params: p, Cohort: c, Observer: o.Observer}
 }
