@@ -32,18 +32,17 @@ func shareSteps(t *testing.T, mode string, writer, reader kind) {
 	const total = 20
 	dir := t.TempDir()
 	w := startWriter(t, writer, WriterOptions{
-		Stream: Stream{Dir: dir, Vars: few, Params: map[string]string{"RendezvousReaderCount": "2", "StepDistributionMode": mode}}, Steps: total,
+		Stream: Stream{Dir: dir, Vars: few, NoAttributes: !writer.weft, Params: map[string]string{"RendezvousReaderCount": "2", "StepDistributionMode": mode}}, Steps: total,
 	})
-	o := ReaderOptions{Stream: Stream{Dir: dir, Vars: few}, Gaps: true}
+	// A writer of ADIOS2 sends an attribute with one step, so to one cohort only.
+	o := ReaderOptions{Stream: Stream{Dir: dir, Vars: few, NoAttributes: !writer.weft}, Gaps: true}
 	var readers [2]side
 	for i := range readers {
 		readers[i] = startReader(t, reader, writer, o)
 	}
-	check := o
-	check.Late = !writer.weft // a cohort that has not seen step 0 may lack its attributes
 	var all []int
 	for i, r := range readers {
-		got := stepsOf(t, r, writer, check)
+		got := stepsOf(t, r, writer, o)
 		t.Logf("reader %d saw %v", i, got)
 		all = append(all, got...)
 		if mode == "RoundRobin" && len(got) != total/2 {
@@ -117,7 +116,7 @@ func TestF20PreciousAndReserved(t *testing.T) {
 		t.Run(fmt.Sprintf("%v to %v", c.writer, c.reader), func(t *testing.T) {
 			dir := t.TempDir()
 			w := startWriter(t, c.writer, WriterOptions{
-				Stream: Stream{Dir: dir, StepWait: true, Params: map[string]string{
+				Stream: Stream{Dir: dir, StepWait: true, NoAttributes: !c.writer.weft, Params: map[string]string{
 					"RendezvousReaderCount": "0", "FirstTimestepPrecious": "true", "ReserveQueueLimit": fmt.Sprint(reserve),
 				}}, Steps: before + after,
 			})
@@ -131,7 +130,8 @@ func TestF20PreciousAndReserved(t *testing.T) {
 			for range before {
 				next()
 			}
-			o := ReaderOptions{Stream: Stream{Dir: dir}, Late: true, Gaps: true}
+			// A writer of ADIOS2 does not send again what has changed meanwhile.
+			o := ReaderOptions{Stream: Stream{Dir: dir, NoAttributes: !c.writer.weft}, Late: true, Gaps: true}
 			r := startReader(t, c.reader, c.writer, o)
 			if c.writer.weft {
 				r.Expect("READY")

@@ -20,7 +20,7 @@ var errMismatch = errors.New("mismatch")
 
 // rankReader is one rank of a Weft reader of the zoo: every rank reads every
 // variable whole, and its share of dimension 0, as peers/reader.py does. It says
-// the same, but "STEP n" for each step and rank in place of JSON.
+// the same, but OPENING first, and "STEP n" for each step and rank in place of JSON.
 type rankReader struct {
 	name   string
 	o      ReaderOptions
@@ -35,6 +35,7 @@ func (r *rankReader) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	say("OPENING", r.name)
 	reader, err := sst.Open(ctx, r.name, readerConfig(p, r.cohort, r.o))
 	if err != nil {
 		return err

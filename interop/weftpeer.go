@@ -32,7 +32,7 @@ func WeftWriter(t testing.TB, o WriterOptions) *WeftPeer {
 }
 
 // WeftReader starts a Weft reader of the zoo, which checks all that it sees by
-// itself. Lines of each rank: READY after Open, "STEP n" for each step that was
+// itself. Lines of each rank: "OPENING name" once the cohort is there, READY after Open, "STEP n" for each step that was
 // read, "SKIPPED n", "OK steps=N"; or "MISMATCH ...", "FAILED errors: text".
 func WeftReader(t testing.TB, o ReaderOptions) *WeftPeer {
 	t.Helper()
