@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"slices"
@@ -17,7 +16,8 @@ import (
 
 func TestMain(m *testing.M) {
 	testutil.Main(m,
-		testutil.Role{Name: "rank", Run: roleRank},
+		testutil.Role{Name: "launched", Run: roleLaunched},
+		testutil.Role{Name: "hang", Run: roleHang},
 	)
 }
 
@@ -301,13 +301,17 @@ func (l *logLines) expect(t testing.TB, words ...string) string {
 	}
 }
 
-// filler is a message of n bytes that tells its sender and number.
+// filler is a message of n bytes that tells its sender and number. Its pieces all
+// differ from their neighbours, so that none can be missing or changed over.
 func filler(n, rank, number int) []byte {
 	b := make([]byte, n)
-	for i := range b {
+	const piece = 1 << 12
+	for i := 0; i < min(n, piece); i++ {
 		b[i] = byte(i + i>>8 + 7*rank + 13*number)
+	}
+	for at := piece; at < n; at += piece {
+		copy(b[at:], b[:piece])
+		b[at] = byte(at >> 12)
 	}
 	return b
 }
-
-func roleRank(args []string) error { return fmt.Errorf("no role %q", args) }

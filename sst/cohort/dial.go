@@ -16,6 +16,7 @@ type place struct {
 	id    *cohortID // of the cohort, if known: whoever else answers is passed over
 	token string
 	from  string // how we know, in words
+	old   bool   // it may be of a cohort that is no more
 }
 
 // finder returns where to look for rank 0; it is asked again after each attempt
@@ -138,7 +139,7 @@ func (r *refusal) Unwrap() error { return r.err }
 // of date, only who has our token can end the search.
 func isFinal(err error, p place) bool {
 	r, ok := errors.AsType[*refusal](err)
-	return ok && (r.proven || p.id == nil)
+	return ok && (r.proven || !p.old)
 }
 
 // caller is a connection that was greeted.
@@ -148,11 +149,23 @@ type caller struct {
 	err error
 }
 
-// knock makes one attempt at a place: it dials all addresses at once and goes on
-// with the first where the right one greets. The others see somebody who looked
-// in and left.
-func (d *dialer) knock(outer context.Context, p place) (net.Conn, error) {
-	ctx, cancel := context.WithCancel(outer)
+// knock makes one attempt at a place.
+func (d *dialer) knock(ctx context.Context, p place) (net.Conn, error) {
+	c, err := d.callAll(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.prove(ctx, c, p.token); err != nil {
+		_ = c.conn.Close()
+		return nil, fmt.Errorf("%v: %w", c.conn.RemoteAddr(), err)
+	}
+	return c.conn, nil
+}
+
+// callAll dials all addresses of a place at once and returns the first where the
+// right one greets. The others see somebody who looked in and left.
+func (d *dialer) callAll(ctx context.Context, p place) (*caller, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan caller, len(p.addrs))
 	for _, addr := range p.addrs {
@@ -174,11 +187,7 @@ func (d *dialer) knock(outer context.Context, p place) (net.Conn, error) {
 	if won == nil {
 		return nil, joinAttempts(errs)
 	}
-	if err := d.prove(outer, won, p.token); err != nil {
-		_ = won.conn.Close()
-		return nil, fmt.Errorf("%v: %w", won.conn.RemoteAddr(), err)
-	}
-	return won.conn, nil
+	return won, nil
 }
 
 // joinAttempts puts several errors on one line.

@@ -1,0 +1,284 @@
+package cohort
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weft-fabric/weft/internal/testutil"
+)
+
+// lines is a Handler that hands on what comes as text.
+type lines chan string
+
+func (l lines) Message(from int, msg []byte) { l <- fmt.Sprintf("%d: %s", from, msg) }
+func (l lines) Lost(rank int, err error)     { l <- fmt.Sprintf("lost %d: %v", rank, err) }
+
+// roleLaunched is a program under a launcher: it makes a cohort, whose rank 0
+// gathers a word of each other rank and answers it. Arguments: run folder, name.
+func roleLaunched(args []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := FromLauncher(ctx, LauncherConfig{Dir: args[0], Name: args[1], Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	said := make(lines, 1024)
+	ch, err := c.Join("s", said)
+	if err != nil {
+		return err
+	}
+	if c.Rank() != 0 {
+		if err := ch.Send(0, fmt.Appendf(nil, "I am %d", c.Rank())); err != nil {
+			return err
+		}
+		if got := <-said; got != "0: welcome" {
+			return fmt.Errorf("rank %d: got %q", c.Rank(), got)
+		}
+	} else if err := welcome(ch, c.Size(), said); err != nil {
+		return err
+	}
+	fmt.Printf("rank %d of %d: good\n", c.Rank(), c.Size())
+	return ch.Close()
+}
+
+func welcome(ch Channel, size int, said lines) error {
+	for range size - 1 {
+		var from, word int
+		text := <-said
+		if n, err := fmt.Sscanf(text, "%d: I am %d", &from, &word); n != 2 || err != nil || from != word {
+			return fmt.Errorf("rank 0: got %q", text)
+		}
+		if err := ch.Send(from, []byte("welcome")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roleHang is a rank that lives until it is killed, and says what it is told.
+func roleHang(args []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := FromLauncher(ctx, LauncherConfig{Dir: args[0], Name: "hang"})
+	if err != nil {
+		return err
+	}
+	said := make(lines, 1024)
+	if _, err := c.Join("s", said); err != nil {
+		return err
+	}
+	fmt.Println("there")
+	go func() {
+		for text := range said {
+			fmt.Println(text)
+		}
+	}()
+	bufio.NewScanner(os.Stdin).Scan()
+	return nil
+}
+
+// self returns this test binary.
+func self(t *testing.T) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe
+}
+
+// ompi lets Open MPI run as root, and several ranks on a small machine.
+var ompi = []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "WEFT_TEST_ROLE=launched"}
+
+// Real launchers start ranks that find each other.
+func TestLaunchers(t *testing.T) {
+	for _, l := range []struct {
+		name, program string
+		env, args     []string
+	}{
+		{"Open MPI", "mpirun", ompi, []string{"--oversubscribe", "-n", "4"}},
+		{"Hydra", "mpiexec.hydra", []string{"WEFT_TEST_ROLE=launched"}, []string{"-n", "4"}},
+		{"Hydra with a port", "mpiexec.hydra", []string{"WEFT_TEST_ROLE=launched"}, []string{"-pmi-port", "-n", "4"}},
+		{"Hydra, one rank", "mpiexec.hydra", []string{"WEFT_TEST_ROLE=launched"}, []string{"-pmi-port", "-n", "1"}},
+		{"Open MPI, one rank", "mpirun", ompi, []string{"-n", "1"}},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			testutil.Require(t, testutil.Program(l.program))
+			dir := t.TempDir()
+			p := testutil.Start(t, "", l.env, l.program, slices.Concat(l.args, []string{self(t), dir, "name"})...)
+			if err := p.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			n := l.args[len(l.args)-1]
+			if good := strings.Count(p.Stdout(), "of "+n+": good"); fmt.Sprint(good) != n {
+				t.Errorf("%d ranks of %s are good:\n%s", good, n, p.Output())
+			}
+			empty(t, dir)
+		})
+	}
+}
+
+// Two jobs at a time in one run folder do not mix.
+func TestTwoJobsOfOneLauncher(t *testing.T) {
+	testutil.Require(t, testutil.Program("mpirun"))
+	dir := t.TempDir()
+	var jobs []*testutil.Process
+	for range 2 {
+		jobs = append(jobs, testutil.Start(t, "", ompi, "mpirun", "--oversubscribe", "-n", "3", self(t), dir, "name"))
+	}
+	for _, p := range jobs {
+		if err := p.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	empty(t, dir)
+}
+
+// empty fails if a folder has anything in it.
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		t.Errorf("left behind: %s", e.Name())
+	}
+}
+
+// startRanks starts processes as somebody who has only a shell would.
+func startRanks(t *testing.T, role string, n int, env []string, args ...string) []*testutil.Process {
+	t.Helper()
+	var list []*testutil.Process
+	for rank := range n {
+		list = append(list, testutil.Start(t, "", slices.Concat([]string{
+			"WEFT_TEST_ROLE=" + role,
+			fmt.Sprint("WEFT_RANK=", rank), fmt.Sprint("WEFT_SIZE=", n),
+		}, env), self(t), args...))
+	}
+	return list
+}
+
+// Processes without a launcher, with and without an address.
+func TestProcesses(t *testing.T) {
+	l := listen(t)
+	addr := l.Addr().String()
+	l.Close()
+	for _, c := range []struct {
+		name string
+		env  []string
+	}{
+		{"file", nil},
+		{"address to publish", []string{"WEFT_ADDRESS=127.0.0.1"}},
+		{"root", []string{"WEFT_ROOT=" + addr, "WEFT_TOKEN=" + testToken}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, p := range startRanks(t, "launched", 4, c.env, dir, "name") {
+				if err := p.Wait(); err != nil {
+					t.Error(err)
+				}
+			}
+			empty(t, dir)
+		})
+	}
+}
+
+// Slurm's variables set by hand: srun is not needed to read them.
+func TestSlurmVariables(t *testing.T) {
+	dir := t.TempDir()
+	var list []*testutil.Process
+	for rank := range 3 {
+		list = append(list, testutil.Start(t, "", []string{
+			"WEFT_TEST_ROLE=launched",
+			"SLURM_JOB_ID=77", "SLURM_STEP_ID=0", "SLURM_NTASKS=3", "SLURM_STEP_NUM_TASKS=3",
+			fmt.Sprint("SLURM_PROCID=", rank),
+		}, self(t), dir, "name"))
+	}
+	for _, p := range list {
+		if err := p.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	empty(t, dir)
+}
+
+// A process that is killed is lost to all others, soon.
+func TestKilledProcess(t *testing.T) {
+	for victim := range 3 {
+		t.Run(fmt.Sprint(victim), func(t *testing.T) {
+			dir := t.TempDir()
+			ranks := startRanks(t, "hang", 3, nil, dir)
+			for _, p := range ranks {
+				p.Expect("there")
+			}
+			if err := ranks[victim].Signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			killed := time.Now()
+			for i, p := range ranks {
+				if i != victim {
+					p.Expect(fmt.Sprintf("lost %d: cohort: rank is gone: ", victim))
+				}
+			}
+			if took := time.Since(killed); took > time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// A rank that is killed while the cohort forms takes it down, with its name in
+// the errors. What rank 0 leaves behind when it is killed does no harm to the
+// next job of the same name.
+func TestKilledWhileForming(t *testing.T) {
+	dir := t.TempDir()
+	ranks := startRanks(t, "launched", 4, nil, dir, "name")[:]
+	// Rank 3 never comes to it: kill it first of all; whether it was connected by
+	// then or not, the others must not form without it.
+	if err := ranks[3].Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	path := contactPath(dir, "weft", "name")
+	waitFile(t, path)
+	if err := ranks[0].Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range ranks {
+		p.Kill()
+		<-p.Done()
+	}
+	if _, err := os.Lstat(path); err != nil {
+		t.Skipf("rank 0 had removed the file before it died: %v", err)
+	}
+	for _, p := range startRanks(t, "launched", 4, nil, dir, "name") {
+		if err := p.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	empty(t, dir)
+}
+
+// waitFile waits until there is a file.
+func waitFile(t *testing.T, path string) {
+	t.Helper()
+	ctx := bounded(t)
+	for {
+		if _, err := os.Lstat(path); err == nil {
+			return
+		}
+		if err := pause(ctx, time.Millisecond); err != nil {
+			t.Fatalf("%s does not appear in %s", filepath.Base(path), filepath.Dir(path))
+		}
+	}
+}
