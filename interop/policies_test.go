@@ -118,7 +118,7 @@ func TestF20PreciousAndReserved(t *testing.T) {
 			w := startWriter(t, c.writer, WriterOptions{
 				Stream: Stream{Dir: dir, StepWait: true, NoAttributes: !c.writer.weft, Params: map[string]string{
 					"RendezvousReaderCount": "0", "FirstTimestepPrecious": "true", "ReserveQueueLimit": fmt.Sprint(reserve),
-				}}, Steps: before + after,
+				}}, Steps: 1 << 20,
 			})
 			w.Expect("READY")
 			n := 0
@@ -133,9 +133,13 @@ func TestF20PreciousAndReserved(t *testing.T) {
 			// A writer of ADIOS2 does not send again what has changed meanwhile.
 			o := ReaderOptions{Stream: Stream{Dir: dir, NoAttributes: !c.writer.weft}, Late: true, Gaps: true}
 			r := startReader(t, c.reader, c.writer, o)
-			if c.writer.weft {
-				r.Expect("READY")
-			}
+			eventually(t, "a reader that is ready", func() bool {
+				if !c.writer.weft {
+					next() // it answers a reader in an EndStep
+				}
+				return strings.Contains(r.Stdout(), "READY")
+			})
+			last := n + after - 1
 			for range after {
 				next()
 			}
@@ -145,7 +149,7 @@ func TestF20PreciousAndReserved(t *testing.T) {
 			if len(got) == 0 || got[0] != 0 {
 				t.Fatalf("saw %v, want step 0 first", got)
 			}
-			wantRun(t, "after step 0, the reader", got[1:], before, before+after-1)
+			wantRun(t, "after step 0, the reader", got[1:], last-after+1, last)
 			if c.writer.weft && (len(got) < 2 || got[1] != before-reserve) {
 				t.Errorf("saw %v, want %d reserved steps after step 0", got, reserve)
 			}

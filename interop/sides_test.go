@@ -37,6 +37,7 @@ type side interface {
 	Next()
 	CloseInput()
 	Expect(prefix string) string
+	Stdout() string
 	OK()
 	Done() <-chan struct{}
 }

@@ -115,6 +115,9 @@ func (p *WeftPeer) Expect(prefix string) string {
 	return first
 }
 
+// Stdout returns what the first process has said on stdout up to now.
+func (p *WeftPeer) Stdout() string { return p.Ranks[0].Stdout() }
+
 // Done returns a channel that is closed when the last process has ended.
 func (p *WeftPeer) Done() <-chan struct{} {
 	done := make(chan struct{})
