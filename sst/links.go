@@ -17,6 +17,7 @@ type linkUse struct {
 	linger  *time.Timer // closes it after a while without streams, nil while none is needed
 	peer    bool        // the peer reads streams of ours over it: closing it is up to the peer
 	weft    bool        // the peer said that it is Weft
+	answers int         // to StatQuery, that are queued
 }
 
 // lingerTime is how long a link to an ADIOS2 writer stays open after our last

@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { testutil.Main(m) }
 
 // patience bounds every wait of a test; no test passes by it.
-const patience = 30 * time.Second
+const patience = 5 * time.Second
 
 // bounded returns a context that ends before the patience of the test does.
 func bounded(t testing.TB) context.Context {

@@ -153,9 +153,9 @@ func (p Params) resolve(side side) (Params, error) {
 
 // EffectiveParam is a parameter as it works in a stream.
 type EffectiveParam struct {
-	Name  string
-	Value string // the default, if none was set
-	Set   bool   // the value was set, and is not the default
+	Name  string `json:"name"`
+	Value string `json:"value"` // the default, if none was set
+	Set   bool   `json:"set"`   // the value was set, and is not the default
 }
 
 // Effective lists every parameter of a side with the value that is in effect,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -215,7 +216,7 @@ func (x *readerRanks) checkInfo(t *testing.T, writers int, preload bool) {
 			t.Errorf("rank %d: %+v", rank, info)
 		}
 		for k, w := range info.Writers {
-			asked, pushed := w.Requests > 0 && w.Replied > 0, w.Pushes == 10 && w.Pushed > 0 && w.Duplicates == 0
+			asked, pushed := w.Requests > 0 && w.Replied > 0, w.Pushes == 10 && w.Pushed > 0
 			if w.Addr == "" || preload && (asked || !pushed) || !preload && (!asked || pushed) {
 				t.Errorf("rank %d, writer rank %d: %+v", rank, k, w)
 			}
@@ -314,9 +315,10 @@ func TestSlowRank(t *testing.T) {
 	if info := c.readers[0].Info(); info.Unreleased != 4 || info.Held != 0 {
 		t.Errorf("rank 0: %+v", info)
 	}
-	if info := c.readers[1].Info(); info.Queued != 4 || info.Lag != 4 {
-		t.Errorf("rank 1: %+v", info)
-	}
+	eventually(t, "rank 1 has all steps", func() bool {
+		info := c.readers[1].Info()
+		return info.Queued == 4 && info.Lag == 4
+	})
 	wrote := async(func() error { return x.write(bounded(t)) })
 	for range 4 {
 		st, err := c.readers[1].BeginStep(bounded(t))
@@ -330,6 +332,16 @@ func TestSlowRank(t *testing.T) {
 	}
 	if err := next(t, "the fifth step", wrote); err != nil {
 		t.Error(err)
+	}
+}
+
+// eventually waits until ok.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for ctx := bounded(t); !ok(); runtime.Gosched() {
+		if ctx.Err() != nil {
+			t.Fatalf("not so: %s", what)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package sst
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
@@ -129,51 +128,6 @@ func contactAddr(text string) string {
 	return a.String()
 }
 
-// ParamValue is an engine parameter of the writer as it told us.
-type ParamValue struct{ Name, Value string }
-
-// WriterParams lists the writer's engine parameters that are in effect, in
-// ADIOS2's order, with its names and words. What a writer does not tell is left
-// out.
-func (r *Reader) WriterParams() []ParamValue {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	p := r.response.Params
-	list := []ParamValue{
-		{"MarshalMethod", word(p.MarshalMethod, "FFS", "BP", "BP5")},
-		{"RegistrationMethod", word(p.RegistrationMethod, "File", "Screen", "Cloud")},
-		{"StepDistributionMode", distribution(p.StepDistributionMode)},
-		{"DataTransport", p.DataTransport},
-		{"WANDataTransport", p.WANDataTransport},
-		{"OpenTimeoutSecs", number(p.OpenTimeoutSecs)},
-		{"RendezvousReaderCount", number(p.RendezvousReaderCount)},
-		{"QueueLimit", number(p.QueueLimit)},
-		{"ReserveQueueLimit", number(p.ReserveQueueLimit)},
-		{"QueueFullPolicy", word(p.QueueFullPolicy, "Block", "Discard")},
-		{"IsRowMajor", number(p.IsRowMajor)},
-		{"FirstTimestepPrecious", truth(p.FirstTimestepPrecious)},
-		{"ControlTransport", p.ControlTransport},
-		{"NetworkInterface", p.NetworkInterface},
-		{"ControlInterface", p.ControlInterface},
-		{"DataInterface", p.DataInterface},
-		{"CPCommPattern", word(p.CPCommPattern, "Min", "Peer")},
-		{"CompressionMethod", word(p.CompressionMethod, "None", "ZFP")},
-		{"AlwaysProvideLatestTimestep", truth(p.AlwaysProvideLatestTimestep)},
-		{"SpeculativePreloadMode", word(int64(p.SpeculativePreloadMode), "Off", "On", "Auto")},
-		{"SpecAutoNodeThreshold", number(p.SpecAutoNodeThreshold)},
-		{"StatsLevel", number(p.StatsLevel)},
-		{"UseOneTimeAttributes", truth(p.UseOneTimeAttributes)},
-		{"ControlModule", p.ControlModule},
-	}
-	told := list[:0]
-	for _, v := range list {
-		if v.Value != "" {
-			told = append(told, v)
-		}
-	}
-	return told
-}
-
 func distribution(mode int64) string { return word(mode, "AllToAll", "RoundRobin", "OnDemand") }
 
 // word names a value of a parameter that is one of several words.
@@ -183,7 +137,3 @@ func word(v int64, words ...string) string {
 	}
 	return fmt.Sprintf("unknown (%d)", v)
 }
-
-func number(v int32) string { return strconv.Itoa(int(v)) }
-
-func truth(v int32) string { return strconv.FormatBool(v != 0) }

@@ -119,6 +119,12 @@ func (s *Session) route(l carrier.Link, m sstmsg.Message, free func()) error {
 	case *sstmsg.ReaderRegister:
 		defer free()
 		return s.toWriter(m.WriterID, func(w *Writer) { w.register(l, m) }, func() { s.turnAway(l, m) })
+	case *sstmsg.StatQuery:
+		defer free()
+		return s.toWriter(m.WriterID, func(w *Writer) { w.stat(l, m) }, func() { s.statEnded(l, m.Condition) })
+	case *sstmsg.StatReply:
+		defer free()
+		return s.answered(l, m)
 	case *sstmsg.DPQueryResponse:
 		return s.toOpening(m.Condition, m, free)
 	case *sstmsg.WriterResponse:

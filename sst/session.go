@@ -41,6 +41,7 @@ type Session struct {
 	routes     map[int64]route           // by any other identity that we issued
 	old        []int64                   // retired identities, in the order of their end
 	conditions map[int32]*Reader         // openings under way
+	questions  map[int32]question        // of QueryStat, that wait for answers
 	links      map[carrier.Link]*linkUse // every link that is up
 	streams    map[stream]struct{}       // to be closed with the session
 	closed     bool

@@ -99,6 +99,7 @@ type Writer struct {
 	ended     bool      // nothing is served any more
 	changed   signal
 	failure   error // why nothing more can be written
+	written   writtenCount
 }
 
 // Create opens a stream for writing under a name, with or without the suffix

@@ -70,6 +70,7 @@ func (w *Writer) lead(a cp.WriterAction) {
 			w.session.post(r.link, a.Msg, r.options, nil)
 		}
 	case cp.ToAll:
+		w.written.told(a.Msg)
 		w.toOwnMember(a.Msg)
 		if n := len(w.ranks); n > 1 {
 			b := cp.AppendMessage(nil, a.Msg)
@@ -200,13 +201,12 @@ func (w *Writer) tellRanks(err error) {
 	}
 }
 
-// send sends to another rank. That a rank is gone the handler is told as well.
+// send sends to another rank. That a rank is gone the handler is told, after the
+// rank's last message; but nobody tells it that our own cohort was closed.
 func (w *Writer) send(to int, b []byte) {
-	err := w.channel.Send(to, b)
-	if err == nil || errors.Is(err, cohort.ErrClosed) || errors.Is(err, cohort.ErrRankGone) {
-		return
+	if err := w.channel.Send(to, b); err != nil && !errors.Is(err, cohort.ErrRankGone) {
+		w.rankLost(to, err)
 	}
-	w.rankLost(to, err)
 }
 
 // rankLost tells the machine that needs to know. Ranks other than 0 hear of each
@@ -235,6 +235,7 @@ func (w *Writer) fromMember(member int, m cp.Message) {
 		state.hello = true
 	case *cp.Contribute:
 		state.tries = m.Try + 1
+		w.written.contributed(m)
 	case *cp.Withdraw:
 		state.tries = m.Try + 1
 	case *cp.Finished:

@@ -159,6 +159,9 @@ func FuzzDecode(f *testing.F) {
 			f.Add(c.format.Body(), c.record)
 		}
 	}
+	for format, record := range statRecords(f) {
+		f.Add(format.Body(), record)
+	}
 	f.Fuzz(func(t *testing.T, body, record []byte) {
 		format, _, err := ffs.Parse(body)
 		if err != nil {

@@ -239,6 +239,28 @@ type Preload struct {
 	Data       Blob     `ffs:"Data,char[DataLength],1"`
 }
 
+// StatQuery asks a Weft writer what it is doing (see docs/wire/sst.md, "Additions").
+// Who asks is no reader: nothing is registered, and nothing waits for it. It is
+// sent to writers whose contact has Weft's mark, and to no other.
+type StatQuery struct {
+	WriterID  int64 `ffs:"writer_ID,integer,8"`
+	Condition int32 `ffs:"condition,integer,4"`
+	What      int32 `ffs:"what,integer,4"` // one of Stat...
+}
+
+// What a StatQuery asks for.
+const (
+	StatAll = 0 // everything that the writer tells; so is any number that a writer does not know
+)
+
+// StatReply answers a StatQuery. Text is a JSON object, or nothing if the stream
+// has ended.
+type StatReply struct {
+	Condition int32    `ffs:"condition,integer,4"`
+	Length    struct{} `ffs:"length,integer,8" counts:"Text"`
+	Text      Blob     `ffs:"text,char[length],1"`
+}
+
 func (*DPQuery) message() string               { return "DPQuery" }
 func (*DPQueryResponse) message() string       { return "DPQueryResponse" }
 func (*ReaderRegister) message() string        { return "ReaderRegister" }
@@ -255,6 +277,8 @@ func (*ReaderClose) message() string           { return "ReaderClose" }
 func (*ReadRequest) message() string           { return "EvpathReadRequest" }
 func (*ReadReply) message() string             { return "EvpathReadReply" }
 func (*Preload) message() string               { return "EvpathPreload" }
+func (*StatQuery) message() string             { return "weft_stat_query" }
+func (*StatReply) message() string             { return "weft_stat_reply" }
 
 // Name returns the name of m's format on the wire.
 func Name(m Message) string { return m.message() }
@@ -294,6 +318,10 @@ func newMessage(format string) Message {
 		return new(ReadReply)
 	case "EvpathPreload":
 		return new(Preload)
+	case "weft_stat_query":
+		return new(StatQuery)
+	case "weft_stat_reply":
+		return new(StatReply)
 	}
 	return nil
 }

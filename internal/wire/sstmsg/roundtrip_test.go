@@ -17,7 +17,7 @@ import (
 var messageNames = []string{
 	"DPQuery", "DPQueryResponse", "ReaderRegister", "PeerSetup", "WriterResponse", "ReaderActivate", "ReaderRequestStep",
 	"timestepMetadata", "ReleaseTimestep", "LockReaderDefinitions", "CommPatternLocked", "WriterClose", "ReaderClose",
-	"EvpathReadRequest", "EvpathReadReply", "EvpathPreload",
+	"EvpathReadRequest", "EvpathReadReply", "EvpathPreload", "weft_stat_query", "weft_stat_reply",
 }
 
 // canonical compares messages by their bytes: a Blob in pieces is one in one,

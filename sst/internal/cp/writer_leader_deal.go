@@ -35,12 +35,15 @@ func (w *WriterLeader) publish() {
 // discard drops the shares of the members as a step, and tells the readers
 // (docs/wire/sst.md §7.4). Formats and attributes come with the next step: its
 // records may need them.
+//
+// Where steps are dealt out, it was nobody's in particular, and readers are used
+// to gaps. To announce it would keep those before it from going to somebody else.
 func (w *WriterLeader) discard() {
 	number := w.next
 	w.next++
 	w.dropped++
 	for _, r := range w.readers {
-		if r.state == attending {
+		if r.state == attending && (r.observer || w.cfg.Distribution == AllToAll) {
 			w.announce(r, number)
 		}
 	}

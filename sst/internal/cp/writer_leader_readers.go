@@ -240,7 +240,9 @@ func (w *WriterLeader) send(r *attendee, s *heldStep) {
 		r.formats = s.formats
 	}
 	if r.sent == r.released {
-		r.base = s.number - 1 // it had nothing to do: whatever was not for it is not its debt
+		// It had nothing to do: it owes what it is about to be sent, and not what went
+		// by without it.
+		r.base = w.next - 1 - int64(r.held.len())
 	}
 	r.sent++
 	r.lastSent = s.number
@@ -337,8 +339,8 @@ func (w *WriterLeader) takeBack(r *attendee) {
 	}
 }
 
-// lag returns how many steps a reader is behind: nothing that it has released,
-// and nothing while it has nothing to release.
+// lag returns how many steps a reader is behind: those that came after the newest
+// one that it has released, and none while it has nothing to release.
 func (w *WriterLeader) lag(r *attendee) int64 {
 	if r.sent == r.released {
 		return 0

@@ -102,7 +102,7 @@ func (m *WriterMember) enter(p WriterPhase) {
 }
 
 func (m *WriterMember) fail(err error) {
-	m.failure = err
+	m.failure, m.open = err, false
 	m.enter(WriterFailed)
 }
 

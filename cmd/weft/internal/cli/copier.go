@@ -17,6 +17,8 @@ type copier struct {
 	w      *sst.Writer
 	served *served
 	live   bool // the source is a stream: failing reads mean that it is gone
+	team   *team
+	mine   share // of the ranks, that this process stands for
 	stderr io.Writer
 	vars   map[string]*pipeVar
 	attrs  map[string]string // what was sent, by name
@@ -34,8 +36,10 @@ type pipeVar struct {
 // step copies one step. Variables that cannot be read are left out; other
 // errors end the pipe.
 func (c *copier) step(ctx context.Context, st *step.Step) error {
-	if err := c.attributes(st); err != nil {
-		return err
+	if c.team.leads() { // they are said once, for all ranks
+		if err := c.attributes(st); err != nil {
+			return err
+		}
 	}
 	to, err := c.w.BeginStep(ctx)
 	if err != nil {
@@ -56,6 +60,9 @@ func (c *copier) step(ctx context.Context, st *step.Step) error {
 
 // fatal reports whether err concerns more than one variable.
 func (c *copier) fatal(err error) bool {
+	if _, ok := errors.AsType[*shareError](err); ok {
+		return true
+	}
 	if !c.live {
 		return errors.Is(err, sst.ErrClosed)
 	}
@@ -70,9 +77,12 @@ func (c *copier) fatal(err error) bool {
 	return true
 }
 
+// complain tells of something that is left out. In a team every rank finds the
+// same, and one says it.
 func (c *copier) complain(what string, err error) {
-	if !c.told[what] {
-		c.told[what] = true
+	told := c.told[what]
+	c.told[what] = true
+	if !told && c.team.leads() {
 		fmt.Fprintf(c.stderr, "weft: %s: %s\n", what, message(err))
 	}
 }
@@ -85,19 +95,47 @@ type block struct {
 	text string
 }
 
-// variable copies one variable: all of its blocks, or none.
+// variable copies one variable: all blocks that are ours, or none.
 func (c *copier) variable(ctx context.Context, to *sst.WriterStep, v *step.Variable) error {
 	if err := v.Err(); err != nil {
 		return err
 	}
-	blocks, err := readBlocks(ctx, v)
-	if err != nil {
-		return err
+	if c.team.alone() { // what cannot be read is not defined
+		blocks, err := c.readBlocks(ctx, v)
+		if err != nil {
+			return err
+		}
+		def, err := c.define(v)
+		if err != nil {
+			return err
+		}
+		return put(to, v, def, blocks)
 	}
 	def, err := c.define(v)
 	if err != nil {
-		return err
+		return err // on every rank alike
 	}
+	blocks, err := c.readBlocks(ctx, v)
+	if err == nil {
+		err = put(to, v, def, blocks)
+	}
+	if err != nil {
+		return &shareError{v.Name(), err}
+	}
+	return nil
+}
+
+// shareError is an error with the blocks of one rank. The other ranks do not
+// know of it, so the variable cannot be left out.
+type shareError struct {
+	name string
+	err  error
+}
+
+func (e *shareError) Error() string { return "variable " + e.name + ": " + e.err.Error() }
+func (e *shareError) Unwrap() error { return e.err }
+
+func put(to *sst.WriterStep, v *step.Variable, def *sst.Definition, blocks []block) (err error) {
 	for _, b := range blocks {
 		if v.Type() == step.String {
 			err = to.Rank(b.rank).PutText(def, b.text)
@@ -111,14 +149,18 @@ func (c *copier) variable(ctx context.Context, to *sst.WriterStep, v *step.Varia
 	return nil
 }
 
-func readBlocks(ctx context.Context, v *step.Variable) ([]block, error) {
-	list := make([]block, 0, v.NumBlocks())
+// readBlocks reads the blocks that this process stands for.
+func (c *copier) readBlocks(ctx context.Context, v *step.Variable) ([]block, error) {
+	var list []block
 	for _, blk := range v.Blocks() {
+		if !c.team.alone() && (blk.Rank < c.mine.lo || blk.Rank >= c.mine.hi) {
+			continue
+		}
 		sel, box, ok := clip(v, blk)
 		if !ok {
 			continue
 		}
-		b := block{rank: blk.Rank, box: blockBox(v.Kind(), box)}
+		b := block{rank: blk.Rank - c.mine.lo, box: blockBox(v.Kind(), box)}
 		if err := b.read(ctx, v, sel, box); err != nil {
 			return nil, err
 		}
@@ -230,4 +272,26 @@ func attributeDef(a *step.Attribute) step.AttributeDef {
 		return step.NewAttributeArray(a.Name(), a.Strings())
 	}
 	return step.NewAttribute(a.Name(), a.Strings()[0])
+}
+
+// run copies steps until the source ends, or so many of them if that is not
+// negative.
+func (c *copier) run(ctx context.Context, src source, steps int) error {
+	for n := 0; steps < 0 || n < steps; n++ {
+		st, err := src.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("source: %w", err)
+		}
+		err = c.step(ctx, st)
+		if err == nil && c.team.leads() {
+			c.served.sent()
+		}
+		if err := errors.Join(err, st.End()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 type dumpOptions struct {
-	vars         []string
+	vars, params []string
 	start, count string
 	steps        int
 	follow       bool
@@ -51,6 +51,7 @@ too small, is named on stderr, and the exit code is 1.`,
 			return runDump(cmd.Context(), env, list[0], opt)
 		},
 	}
+	readerParams(cmd, &opt.params)
 	f := cmd.Flags()
 	f.StringArrayVarP(&opt.vars, "var", "v", nil, "variable to print, name or pattern; may be given several times (default: all)")
 	f.StringVar(&opt.start, "start", "", "first index in each dimension, from 0; negative counts from the end (default: 0)")
@@ -83,7 +84,11 @@ func runDump(ctx context.Context, env Env, name string, opt dumpOptions) (err er
 	if err := d.check(); err != nil {
 		return err
 	}
-	src, err := openSource(ctx, env, name, sourceOptions{follow: opt.follow, timeout: opt.timeout})
+	p, err := parseReaderParams("--param", opt.params)
+	if err != nil {
+		return err
+	}
+	src, err := openSource(ctx, env, name, sourceOptions{follow: opt.follow, timeout: opt.timeout, params: p})
 	if err != nil {
 		return err
 	}

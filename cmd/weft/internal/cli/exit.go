@@ -45,6 +45,20 @@ func exitCode(stderr io.Writer, err error) int {
 	if !errors.Is(err, errReported) {
 		fmt.Fprintf(stderr, "weft: %s\n", message(err))
 	}
+	return codeOf(err)
+}
+
+// codeOf is the exit code of an error.
+func codeOf(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if known, ok := errors.AsType[interface {
+		error
+		exitCode() int
+	}](err); ok {
+		return known.exitCode()
+	}
 	if _, ok := errors.AsType[usageError](err); ok || noDataset(err) {
 		return exitUsage
 	}

@@ -11,6 +11,7 @@ import (
 
 type lsOptions struct {
 	long, attrs, verbose, json bool
+	params                     []string
 	timeout                    time.Duration
 }
 
@@ -39,6 +40,7 @@ in streams; there, the data of the step is read instead.`,
 			return runLs(cmd.Context(), env, list[0], opt)
 		},
 	}
+	readerParams(cmd, &opt.params)
 	f := cmd.Flags()
 	f.BoolVarP(&opt.long, "long", "l", false, "show values, minimum and maximum")
 	f.BoolVarP(&opt.attrs, "attrs", "a", false, "list attributes too")
@@ -49,7 +51,11 @@ in streams; there, the data of the step is read instead.`,
 }
 
 func runLs(ctx context.Context, env Env, name string, opt lsOptions) (err error) {
-	src, err := openSource(ctx, env, name, sourceOptions{timeout: opt.timeout})
+	p, err := parseReaderParams("--param", opt.params)
+	if err != nil {
+		return err
+	}
+	src, err := openSource(ctx, env, name, sourceOptions{timeout: opt.timeout, params: p})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,12 @@ type Env struct {
 	Width int
 	// Color says that colours may be used; never if Width is 0.
 	Color bool
+	// Size returns the size of the terminal that Stdout is, as it is now. Nil if it
+	// is none, or one on which nothing can be drawn in place.
+	Size func() (width, height int)
+	// Environ is the environment, as os.Environ returns it, where launchers put
+	// what they have to say.
+	Environ []string
 	// Self is how to start this program again: path, then argv[0].
 	Self [2]string
 }
@@ -31,7 +37,7 @@ func Main() int {
 
 // processEnv is the environment of this process.
 func processEnv() Env {
-	env := Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Self: [2]string{"", os.Args[0]}}
+	env := Env{Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Self: [2]string{"", os.Args[0]}}
 	if path, err := os.Executable(); err == nil {
 		env.Self[0] = path
 	}
@@ -39,7 +45,17 @@ func processEnv() Env {
 		if w, _, err := term.GetSize(fd); err == nil {
 			env.Width = w
 		}
-		env.Color = env.Width > 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		smart := env.Width > 0 && os.Getenv("TERM") != "dumb"
+		env.Color = smart && os.Getenv("NO_COLOR") == ""
+		if smart {
+			env.Size = func() (int, int) {
+				w, h, err := term.GetSize(fd)
+				if err != nil {
+					return env.Width, 0
+				}
+				return w, h
+			}
+		}
 	}
 	return env
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weft-fabric/weft/bp"
 	"github.com/weft-fabric/weft/sst"
+	"github.com/weft-fabric/weft/sst/cohort"
 	"github.com/weft-fabric/weft/step"
 )
 
@@ -36,7 +37,9 @@ type source interface {
 type sourceOptions struct {
 	follow  bool
 	timeout time.Duration
-	session *sst.Session // for streams; nil makes one
+	session *sst.Session  // for streams; nil makes one
+	params  sst.Params    // of a reader, for streams
+	cohort  cohort.Cohort // that reads a stream together; nil for this process alone
 }
 
 var (

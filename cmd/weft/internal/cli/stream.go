@@ -29,17 +29,17 @@ const handshakeGrace = 24 * time.Hour
 func openStream(ctx context.Context, log *slog.Logger, name string, opt sourceOptions) (source, error) {
 	s := &streamSource{log: log, session: opt.session, timeout: opt.timeout}
 	if s.session == nil {
-		session, err := sst.NewSession(ctx, sst.SessionConfig{Logger: log, HandshakeGrace: handshakeGrace})
+		session, err := sst.NewSession(ctx, sst.SessionConfig{Logger: log, NetworkInterface: iface(opt.params), HandshakeGrace: handshakeGrace})
 		if err != nil {
 			return nil, err
 		}
 		s.session, s.own = session, true
 	}
-	var params sst.Params
-	if opt.timeout > 0 {
+	params := opt.params
+	if opt.timeout > 0 && params.OpenTimeoutSecs == 0 {
 		params.OpenTimeoutSecs = max(1, int((opt.timeout+time.Second-1)/time.Second))
 	}
-	r, err := sst.Open(ctx, name, sst.ReaderConfig{Session: s.session, Params: params})
+	r, err := sst.Open(ctx, name, sourceConfig(s.session, params, opt.cohort))
 	if err != nil {
 		return nil, errors.Join(err, s.closeSession(true))
 	}
