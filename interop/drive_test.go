@@ -18,13 +18,6 @@ import (
 // What the tests of several readers and of failures share: Weft readers and
 // writers that are driven in steps, and waits that are bounded.
 
-// soon is the bound of promise P7 and field F22: what is lost is reported by
-// then.
-const soon = 5 * time.Second
-
-// look is how often a condition is looked at that has no event.
-const look = 5 * time.Millisecond
-
 // eventually waits until ok, and fails the test when that takes a minute.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
@@ -214,4 +207,12 @@ func within[T any](t *testing.T, what string, limit time.Duration, c <-chan T) T
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// wantError checks an error by its sentinel.
+func wantError(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s gave %v, want %v", what, err, want)
+	}
 }

@@ -16,6 +16,9 @@ import (
 // suite is the Debian release whose ADIOS2 the peers are: 2.10.2.
 const suite = "trixie"
 
+// newer is the Debian suite with a later release of ADIOS2: 2.12.1 when tried.
+const newer = "sid"
+
 // inside is where the folder of the peers' programs is shown in the root.
 const inside = "/peers"
 
@@ -40,6 +43,15 @@ type Stream struct {
 	// before.
 	StepDelay time.Duration
 	Env       []string // added to the peer's environment
+	// Suite is the Debian release whose ADIOS2 the peer is; "" means trixie.
+	Suite string
+	// Lock: a writer locks its definitions, a reader its selections, in the first
+	// step.
+	Lock bool
+
+	// For Weft cohorts only.
+	Local  bool     // all ranks in one process
+	Prefix []string // a command that runs the process, "ip netns exec NAME"
 }
 
 // WriterOptions configure [ADIOS2Writer].
@@ -48,6 +60,10 @@ type WriterOptions struct {
 	Steps    int    // 0 means 10
 	Hold     bool   // wait for a line on stdin before Close, after the line HOLD
 	Operator string // compress "shape/big" with it; Debian has bzip2
+	// Quiet: no lines STEP; Weft only.
+	Quiet bool
+	// NoLongDouble leaves out what later releases of ADIOS2 cannot read in Python.
+	NoLongDouble bool
 }
 
 // ReaderOptions configure [ADIOS2Reader].
@@ -61,6 +77,7 @@ type ReaderOptions struct {
 	Gaps        bool          // steps may be left out
 	Timeout     time.Duration // of each BeginStep; 0 means a minute
 	Quiet       bool          // no JSON on stdout
+	Observer    bool          // Weft only: look on without being waited for
 }
 
 // Peer is a running program of ADIOS2.
@@ -127,11 +144,7 @@ func (o ReaderOptions) args() []string {
 
 // args are the arguments that both programs understand.
 func (s Stream) args() []string {
-	name := s.Name
-	if name == "" {
-		name = "zoo"
-	}
-	args := []string{name}
+	args := []string{s.name()}
 	if s.Engine != "" {
 		args = append(args, "--engine", s.Engine)
 	}
@@ -150,6 +163,9 @@ func (s Stream) args() []string {
 	if s.StepDelay > 0 {
 		args = append(args, "--step-delay", seconds(s.StepDelay))
 	}
+	if s.Lock {
+		args = append(args, "--lock")
+	}
 	return args
 }
 
@@ -163,18 +179,30 @@ func (s Stream) start(t testing.TB, program string, args []string) *Peer {
 	if s.Ranks > 1 {
 		command = append([]string{"mpirun", "-n", strconv.Itoa(s.Ranks)}, command...)
 	}
-	return run(t, s.Dir, s.Env, command)
+	return runIn(t, s.Suite, s.Dir, s.Env, command)
 }
 
 // run starts a command inside the root, in dir.
 func run(t testing.TB, dir string, env, command []string) *Peer {
 	t.Helper()
+	return runIn(t, suite, dir, env, command)
+}
+
+// runIn is run with the root of a suite; "" means the usual one.
+func runIn(t testing.TB, in, dir string, env, command []string) *Peer {
+	t.Helper()
+	if in == "" {
+		in = suite
+	}
+	if in == newer {
+		requireNewer(t)
+	}
 	if dir == "" {
 		t.Fatal("interop: Stream.Dir is not set")
 	}
 	programs := filepath.Join(testutil.ModuleRoot(t), "interop", "peers")
 	how := testutil.Run{Dir: dir, Binds: []string{dir, programs + ":" + inside}, Env: env}
-	return &Peer{testutil.Root(t, suite).Start(t, how, command[0], command[1:]...), t}
+	return &Peer{testutil.Root(t, in).Start(t, how, command[0], command[1:]...), t}
 }
 
 // Next lets a peer with StepWait (or Hold) go on.

@@ -1,8 +1,6 @@
 package interop
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -10,9 +8,6 @@ import (
 	"github.com/weft-fabric/weft/interop/zoo"
 	"github.com/weft-fabric/weft/sst"
 )
-
-// newer is the Debian suite with a later release of ADIOS2: 2.12.1 when tried.
-const newer = "sid"
 
 // newerVars are prefixes of all variables but those of long double: the Python
 // interface of 2.12.1 refuses or crashes on them, in attributes too, and from
@@ -39,8 +34,8 @@ func TestSoakSid(t *testing.T) {
 	t.Run("ADIOS2 to Weft", func(t *testing.T) {
 		for _, preload := range []string{"On", "Off"} {
 			dir := t.TempDir()
-			o := WriterOptions{Stream: Stream{Dir: dir, Vars: vars, NoAttributes: true}, Steps: 10}
-			w := newerPeer(t, o.Stream, "writer.py", o.args())
+			o := WriterOptions{Stream: Stream{Dir: dir, Suite: newer, Vars: vars, NoAttributes: true}, Steps: 10}
+			w := ADIOS2Writer(t, o)
 			r := openZoo(t, filepath.Join(dir, "zoo"), sst.Params{SpeculativePreloadMode: preload})
 			got, err := readRest(t.Context(), r, zoo.Check{From: zoo.ADIOS2Stream, Prefixes: vars, NoAttributes: true}, nil)
 			if err != nil {
@@ -55,10 +50,10 @@ func TestSoakSid(t *testing.T) {
 		for _, preload := range []string{"On", "Off"} {
 			dir := t.TempDir()
 			o := ReaderOptions{
-				Stream:      Stream{Dir: dir, Vars: vars, NoAttributes: true, Params: map[string]string{"SpeculativePreloadMode": preload}},
+				Stream:      Stream{Dir: dir, Suite: newer, Vars: vars, NoAttributes: true, Params: map[string]string{"SpeculativePreloadMode": preload}},
 				WriterRanks: 3, WeftWriter: true, Steps: 10,
 			}
-			r := newerPeer(t, o.Stream, "reader.py", o.args())
+			r := ADIOS2Reader(t, o)
 			z := createZoo(t, filepath.Join(dir, "zoo"), 3, sst.Params{})
 			z.NoAttributes = true
 			z.Skip = func(v zoo.Var) bool { return v.Type == "long double" }
@@ -67,26 +62,4 @@ func TestSoakSid(t *testing.T) {
 			wantAll(t, r.Steps(zoo.Check{Ranks: 3, From: zoo.Weft, Prefixes: vars, NoAttributes: true}), 10)
 		}
 	})
-}
-
-// requireNewer makes the root, or skips the test loudly.
-func requireNewer(t *testing.T) {
-	t.Helper()
-	testutil.Require(t, testutil.Superuser(), testutil.Program("unshare"), testutil.Program("chroot"))
-	cmd := exec.Command(filepath.Join(testutil.ModuleRoot(t), "interop", "root.sh"), "make", newer)
-	if !testutil.PeersRequired() {
-		cmd.Env = append(os.Environ(), "WEFT_ROOT_INSTALL=0")
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("THE LATER RELEASE OF ADIOS2 IS NOT TESTED: no root of Debian %s: %v\n%s", newer, err, out)
-	}
-}
-
-// newerPeer starts a program of the peers' folder in the newer root.
-func newerPeer(t *testing.T, s Stream, program string, args []string) *Peer {
-	t.Helper()
-	programs := filepath.Join(testutil.ModuleRoot(t), "interop", "peers")
-	how := testutil.Run{Dir: s.Dir, Binds: []string{s.Dir, programs + ":" + inside}, Env: s.Env}
-	command := append([]string{"-B", inside + "/" + program}, args...)
-	return &Peer{testutil.Root(t, newer).Start(t, how, "python3", command...), t}
 }

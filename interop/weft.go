@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/weft-fabric/weft/internal/shmem"
@@ -16,7 +17,9 @@ import (
 // ZooWriter puts the zoo into a Weft stream.
 type ZooWriter struct {
 	W     *sst.Writer
-	Ranks int
+	Ranks int // of the whole stream
+	// First and Own are the ranks that W stands for; Own 0 means all.
+	First, Own int
 	// AsADIOS2 leaves out what ADIOS2's own readers cannot read.
 	AsADIOS2 bool
 	// Skip, if set, says which variables are left out.
@@ -27,7 +30,7 @@ type ZooWriter struct {
 	defs map[string]*sst.Definition
 }
 
-// Write puts steps 0 to n-1, all ranks from this process.
+// Write puts steps 0 to n-1.
 func (z *ZooWriter) Write(ctx context.Context, n int) error {
 	for number := range n {
 		if err := z.Step(ctx, number); err != nil {
@@ -70,7 +73,7 @@ func (z *ZooWriter) setAttributes(number int) error {
 }
 
 func (z *ZooWriter) put(st *sst.WriterStep, v zoo.Var, number int) error {
-	blocks := v.Blocks(number, z.Ranks)
+	blocks := slices.DeleteFunc(v.Blocks(number, z.Ranks), func(b zoo.Block) bool { return !z.owns(b.Rank) })
 	if len(blocks) == 0 {
 		return nil
 	}
@@ -79,11 +82,15 @@ func (z *ZooWriter) put(st *sst.WriterStep, v zoo.Var, number int) error {
 		return err
 	}
 	for _, b := range blocks {
-		if err := putBlock(st.Rank(b.Rank), d, b); err != nil {
+		if err := putBlock(st.Rank(b.Rank-z.First), d, b); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (z *ZooWriter) owns(rank int) bool {
+	return z.Own == 0 || rank >= z.First && rank < z.First+z.Own
 }
 
 func putBlock(st *sst.WriterStep, d *sst.Definition, b zoo.Block) error {

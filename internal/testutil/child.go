@@ -14,13 +14,21 @@ const roleEnv = "WEFT_TEST_ROLE"
 // TestMain has given to [Main]. The process is killed and waited for when the test ends.
 func Child(t testing.TB, role string, args ...string) *Process {
 	t.Helper()
+	exe, env := RoleCommand(t, role)
+	cmd := exec.Command(exe, args...)
+	cmd.Env = append(os.Environ(), env)
+	return start(t, role, cmd)
+}
+
+// RoleCommand returns the program and the setting of the environment that make a process play the
+// role: for a [Start] by way of another program, "ip netns exec" say.
+func RoleCommand(t testing.TB, role string) (program, env string) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe, args...)
-	cmd.Env = append(os.Environ(), roleEnv+"="+role)
-	return start(t, role, cmd)
+	return exe, roleEnv + "=" + role
 }
 
 // Start starts a program; see [Child] for how it ends. env is added to the environment of the

@@ -17,3 +17,12 @@ func Count(t testing.TB, few, full int) int {
 	}
 	return few
 }
+
+// Pick returns what an ordinary run uses, or in `make soak` all of it.
+func Pick[T any](t testing.TB, some, all T) T {
+	t.Helper()
+	if os.Getenv(soakEnv) == "1" {
+		return all
+	}
+	return some
+}

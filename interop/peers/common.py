@@ -54,6 +54,7 @@ def add_arguments(parser):
     parser.add_argument("--param", action="append", default=[], metavar="K=V", help="engine parameter")
     parser.add_argument("--vars", default="", metavar="PREFIX,...", help="only variables with these prefixes")
     parser.add_argument("--no-attributes", action="store_true")
+    parser.add_argument("--lock", action="store_true", help="in the first step: lock definitions (writer) or selections (reader)")
     parser.add_argument("--step-wait", action="store_true", help="wait for a line on stdin in each step; at its end close in order")
 
 

@@ -281,6 +281,8 @@ class Reader:
             seen, last = seen + 1, self.step
             stop = self.args.step_wait and not common.wait_line(self.comm)
             time.sleep(self.args.step_delay)
+            if self.args.lock and seen == 1:
+                self.engine.LockReaderSelections()
             self.engine.EndStep()
             if stop:
                 break

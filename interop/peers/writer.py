@@ -93,6 +93,8 @@ class Writer:
                 self.define_attributes(step)
             for var in self.table:
                 self.put(var, step)
+            if self.args.lock and step == 0:
+                self.engine.LockWriterDefinitions()
             self.engine.EndStep()
             common.say(self.comm, "STEP", step)
             time.sleep(self.args.step_delay)

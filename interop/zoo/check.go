@@ -66,7 +66,7 @@ func (c Check) Step(got map[string]any) (step int, err error) {
 func (c Check) restrict(want map[string]any) {
 	variables := want["variables"].(map[string]any)
 	for _, v := range Vars(max(c.Ranks, 1)) {
-		if v.WeftReads && c.ADIOS2Reader || !c.wants(v.Name) {
+		if v.WeftReads && c.ADIOS2Reader || !c.Wants(v.Name) {
 			delete(variables, v.Name)
 		}
 	}
@@ -75,7 +75,8 @@ func (c Check) restrict(want map[string]any) {
 	}
 }
 
-func (c Check) wants(name string) bool {
+// Wants reports whether the check covers a variable of this name.
+func (c Check) Wants(name string) bool {
 	return len(c.Prefixes) == 0 || slices.ContainsFunc(c.Prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
