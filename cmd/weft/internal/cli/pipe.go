@@ -79,7 +79,7 @@ func runPipe(ctx context.Context, env Env, in, out string, opt pipeOptions) erro
 	if err != nil {
 		return err
 	}
-	work, team, err := newTeam(ctx, c)
+	work, team, err := newTeam(ctx, c, env.Stderr)
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}

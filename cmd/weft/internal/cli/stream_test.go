@@ -108,7 +108,7 @@ func TestLsComputesBounds(t *testing.T) {
 	in, out := bpfixture.Extract(t, "main-types"), filepath.Join(t.TempDir(), "s")
 	piped := make(chan result, 1)
 	go func() { piped <- run(ctx, "pipe", in, out) }()
-	got := run(ctx, "ls", "-l", "--timeout", "30s", out+".sst")
+	got := run(ctx, "ls", "-l", "--observe=false", "--timeout", "30s", out+".sst")
 	<-piped
 	for _, want := range []string{"a_double   {5} = 0.25 / 4.25", "a_int8     {5} = 0 / 4", "a_uint64   {5} = 0 / 4", "a_float    {5} = 0.5 / 4.5", "s_int32    scalar = 7", `s_string   scalar = "step 0"`} {
 		if !strings.Contains(got.stdout, want) {
@@ -129,7 +129,7 @@ func TestStreamBesideFolder(t *testing.T) {
 		t.Errorf("no stream: %+v", r)
 	}
 	listed := make(chan result, 1)
-	go func() { listed <- run(ctx, "ls", "--timeout", "30s", name) }()
+	go func() { listed <- run(ctx, "ls", "--observe=false", "--timeout", "30s", name) }()
 	if err := writeLarge(ctx, name, 2, 2); err != nil {
 		t.Fatal(err)
 	}
