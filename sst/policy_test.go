@@ -115,7 +115,9 @@ func TestF04TwoCohorts(t *testing.T) {
 			c := &crew{t: t, name: streamName(t), part: 8}
 			c.join(4)
 			created := async(func() []error {
-				return c.create(bounded(t), func(int) sst.WriterConfig { return sst.WriterConfig{Params: sst.Params{RendezvousReaderCount: count(want)}} })
+				return c.create(bounded(t), func(int) sst.WriterConfig {
+					return sst.WriterConfig{Params: sst.Params{RendezvousReaderCount: count(want)}}
+				})
 			})
 			for !exists(c.name + ".sst") {
 				runtime.Gosched()
@@ -631,7 +633,9 @@ func TestRendezvousOfCohort(t *testing.T) {
 	c := &crew{t: t, name: streamName(t), part: 8}
 	c.join(3)
 	created := async(func() []error {
-		return c.create(bounded(t), func(int) sst.WriterConfig { return sst.WriterConfig{Params: sst.Params{RendezvousReaderCount: count(2)}} })
+		return c.create(bounded(t), func(int) sst.WriterConfig {
+			return sst.WriterConfig{Params: sst.Params{RendezvousReaderCount: count(2)}}
+		})
 	})
 	for !exists(c.name + ".sst") {
 		runtime.Gosched()
