@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
@@ -123,7 +124,7 @@ func (r *attached) info(c cp.Counts) AttachedReader {
 	case r.link != nil:
 		info.Addr = r.link.Info().Remote.String()
 	case len(r.ranks) > 0:
-		info.Addr = contactAddr(r.ranks[0].Contact)
+		info.Addr = addrIn(r.ranks[0].Contact)
 	}
 	switch {
 	case r.weft:
@@ -132,4 +133,17 @@ func (r *attached) info(c cp.Counts) AttachedReader {
 		info.Release = r.options.Release.String()
 	}
 	return info
+}
+
+// addrIn is the address in a contact string, "" if there is none.
+func addrIn(text string) string {
+	c, err := cm.ParseContact(text)
+	if err != nil {
+		return ""
+	}
+	a, err := c.Addr()
+	if err != nil {
+		return ""
+	}
+	return a.String()
 }
