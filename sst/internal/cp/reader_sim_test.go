@@ -332,7 +332,6 @@ type readerSimMember struct {
 	endErr  error
 	locked  bool
 	current int64 // must be released or retained before the next step
-	last    int64
 
 	open      map[int64]*sstmsg.TimestepMetadata
 	delivered []int64
