@@ -14,7 +14,7 @@ import (
 
 // TestParamList sets every known parameter to its default and to nonsense.
 func TestParamList(t *testing.T) {
-	free := map[string]bool{"NetworkInterface": true, "ControlInterface": true}
+	free := map[string]bool{"NetworkInterface": true, "ControlInterface": true, "DataInterface": true}
 	for _, p := range sst.ParamList() {
 		if p.Name == "" || p.Help == "" || p.Sides == "" {
 			t.Errorf("%+v is not described", p)
@@ -45,10 +45,31 @@ func TestParamsOfADIOS2(t *testing.T) {
 		{"MarshalMethod", "bp5", true},
 		{"MarshalMethod", "FFS", false},
 		{"RegistrationMethod", "File", true},
-		{"RegistrationMethod", "Screen", false},
+		{"RegistrationMethod", "screen", true},
+		{"RegistrationMethod", "Cloud", false},
 		{"StepDistributionMode", "AllToAll", true},
-		{"StepDistributionMode", "RoundRobin", false},
-		{"StepDistributionMode", "OnDemand", false},
+		{"StepDistributionMode", "ROUNDROBIN", true},
+		{"StepDistributionMode", "ondemand", true},
+		{"StepDistributionMode", "Random", false},
+		{"BlockAt", "beginstep", true},
+		{"BlockAt", "begin", false},
+		{"QueueLimitBytes", "1048576", true},
+		{"QueueLimitBytes", "64 MiB", true},
+		{"QueueLimitBytes", "1gib", true},
+		{"QueueLimitBytes", "7B", true},
+		{"QueueLimitBytes", "1.5GiB", false},
+		{"QueueLimitBytes", "64MB", false},
+		{"QueueLimitBytes", "-1", false},
+		{"QueueLimitBytes", "", false},
+		{"QueueLimitBytes", "MiB", false},
+		{"QueueLimitBytes", "8388608TiB", false},
+		{"QueueLimitBytes", "9223372036854775808", false},
+		{"QueueWarnBytes", "auto", true},
+		{"QueueWarnBytes", "0", true},
+		{"QueueWarnBytes", "2GiB", true},
+		{"QueueWarnBytes", "some", false},
+		{"LagNotice", "5", true},
+		{"LagLimit", "-1", false},
 		{"CPCommPattern", "Min", true},
 		{"CPCommPattern", "Peer", false},
 		{"ControlTransport", "sockets", true},
@@ -66,8 +87,9 @@ func TestParamsOfADIOS2(t *testing.T) {
 		{"RendezvousReaderCount", "0", true},
 		{"RendezvousReaderCount", "-1", false},
 		{"ReserveQueueLimit", "0", true},
-		{"ReserveQueueLimit", "3", false},
-		{"FirstTimestepPrecious", "true", false},
+		{"ReserveQueueLimit", "3", true},
+		{"FirstTimestepPrecious", "Yes", true},
+		{"FirstTimestepPrecious", "first", false},
 		{"OpenTimeoutSecs", "0", false},
 		{"OpenTimeoutSecs", " 5 ", true},
 		{"AlwaysProvideLatestTimestep", "yes", true},
