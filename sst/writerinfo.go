@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
@@ -133,17 +132,4 @@ func (r *attached) info(c cp.Counts) AttachedReader {
 		info.Release = r.options.Release.String()
 	}
 	return info
-}
-
-// addrIn is the address in a contact string, "" if there is none.
-func addrIn(text string) string {
-	c, err := cm.ParseContact(text)
-	if err != nil {
-		return ""
-	}
-	a, err := c.Addr()
-	if err != nil {
-		return ""
-	}
-	return a.String()
 }
