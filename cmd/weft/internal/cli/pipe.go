@@ -132,7 +132,7 @@ func (p *pipe) run(ctx context.Context) (err error) {
 		return err
 	}
 	mine := p.team.shareOf(what.Ranks)
-	w, err := p.createTarget(ctx, targetConfig(session, p.target, p.team.streams(), mine.count()))
+	w, err := p.createTarget(ctx, targetConfig(session, p.target, p.team.streams(), mine.count(), p.env.Stdout))
 	if err != nil {
 		return err
 	}

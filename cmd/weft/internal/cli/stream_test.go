@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,5 +157,30 @@ func TestNoStepInTime(t *testing.T) {
 	}
 	if d := <-dumped; d.code != exitFailed || !strings.Contains(d.stderr, errNoStep.Error()) {
 		t.Errorf("exit code %d, stderr %q", d.code, d.stderr)
+	}
+}
+
+// Without a contact file, people carry the line that the writer prints to the
+// reader.
+func TestPipeByScreen(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	in, out := bpfixture.Extract(t, "v2.10.2-attrs"), filepath.Join(t.TempDir(), "s")
+	screen, printed := io.Pipe()
+	piped := make(chan int, 1)
+	var pipeErrs, dumpErrs, dumped bytes.Buffer
+	go func() {
+		defer printed.Close()
+		piped <- Run(ctx, Env{Stdin: strings.NewReader(""), Stdout: printed, Stderr: &pipeErrs}, []string{"pipe", "-P", "RegistrationMethod=screen", in, out})
+	}()
+	code := Run(ctx, Env{Stdin: screen, Stdout: &dumped, Stderr: &dumpErrs}, []string{"dump", "--json", "-P", "RegistrationMethod=Screen", "--timeout", "30s", out})
+	if p := <-piped; p != exitOK || code != exitOK {
+		t.Errorf("pipe %d, %s; dump %d, %s", p, pipeErrs.String(), code, dumpErrs.String())
+	}
+	if want := run(ctx, "dump", "--json", in); dumped.String() != want.stdout {
+		t.Errorf("got\n%s\nwant\n%s", dumped.String(), want.stdout)
+	}
+	if _, err := os.Stat(out + contactSuffix); err == nil {
+		t.Error("there is a contact file")
 	}
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"github.com/weft-fabric/weft/sst"
@@ -9,13 +11,17 @@ import (
 
 // targetConfig configures the writer of this process, which stands for some
 // ranks; a cohort of nil is this process alone.
-func targetConfig(session *sst.Session, p sst.Params, c cohort.Cohort, ranks int) sst.WriterConfig {
-	return sst.WriterConfig{Session: session, Params: p, Cohort: c, Ranks: ranks}
+func targetConfig(session *sst.Session, p sst.Params, c cohort.Cohort, ranks int, screen io.Writer) sst.WriterConfig {
+	return sst.WriterConfig{Session: session, Params: p, Cohort: c, Ranks: ranks, Screen: screen}
 }
+
+// registrationScreen is the RegistrationMethod without a contact file: people
+// carry the writer's contact from one screen to the other.
+const registrationScreen = "Screen"
 
 // sourceConfig configures the reader of this process.
 func sourceConfig(session *sst.Session, name string, p sst.Params, opt sourceOptions) sst.ReaderConfig {
-	return sst.ReaderConfig{Session: session, Params: p, Cohort: opt.cohort, Observer: opt.observe.of(name)}
+	return sst.ReaderConfig{Session: session, Params: p, Cohort: opt.cohort, Observer: opt.observe.of(name), Screen: opt.screen}
 }
 
 // observing says whether a command attaches to a stream as an observer, which
