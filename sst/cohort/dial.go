@@ -161,14 +161,25 @@ func (d *dialer) knock(ctx context.Context, p place) (net.Conn, error) {
 	return c.conn, nil
 }
 
-// callAll dials all addresses of a place at once and returns the first where the
-// right one greets. The others see somebody who looked in and left.
+// stagger is how much later each address of a place is dialled than the one before
+// it: most ranks need the first only, and a thousand of them need not knock on
+// every door of rank 0.
+const stagger = 50 * time.Millisecond
+
+// callAll dials all addresses of a place and returns the first where the right one
+// greets. Where another was reached as well, somebody looked in and left.
 func (d *dialer) callAll(ctx context.Context, p place) (*caller, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan caller, len(p.addrs))
-	for _, addr := range p.addrs {
-		go func() { answers <- d.call(ctx, addr, p.id) }()
+	for i, addr := range p.addrs {
+		go func() {
+			if err := pause(ctx, time.Duration(i)*stagger); err != nil {
+				answers <- caller{err: fmt.Errorf("%s: %w", addr, err)}
+				return
+			}
+			answers <- d.call(ctx, addr, p.id)
+		}()
 	}
 	var won *caller
 	var errs []error

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 )
 
 // readerErrNames are the errors that descriptions of readers tell apart.
@@ -157,20 +155,4 @@ func nameReaderEvent(i int, e any) string {
 		return fmt.Sprintf("line %d: from leader: %s", i, nameCohortMsg(e.Msg))
 	}
 	return fmt.Sprintf("line %d: %T %+v", i, e, e)
-}
-
-// triggerOf names an event as the state diagrams do.
-func triggerOf(e any) string {
-	switch e := e.(type) {
-	case FromWriter:
-		if m, ok := e.Msg.(*sstmsg.DPQueryResponse); ok && m.DataPlane == PlaneEnded {
-			return "ended"
-		}
-		return sstmsg.Name(e.Msg)
-	case FromMember:
-		return strings.TrimPrefix(fmt.Sprintf("%T", e.Msg), "*cp.")
-	case FromLeader:
-		return strings.TrimPrefix(fmt.Sprintf("%T", e.Msg), "*cp.")
-	}
-	return strings.TrimPrefix(fmt.Sprintf("%T", e), "cp.")
 }

@@ -133,31 +133,59 @@ func (s *readerSim) seldom(m *readerSimMember) {
 	}
 }
 
-// settle lets everything come to its end: the writer closes, applications read
-// to the end and close.
+// settle lets everything come to its end: applications read what there is, then
+// the writer closes, and they read to the end and close.
 func (s *readerSim) settle() {
-	for busy := true; busy; {
-		busy = s.looking && s.l.Phase() == Idle && s.lookOn()
-		if w := s.w; w != nil {
-			busy = w.listen() || busy
-			busy = w.respond(false) || busy
-			busy = w.finish(sstmsg.CloseNormal) || busy
-			busy = w.hangUp() || busy
+	for s.settleOnce(false) {
+	}
+	s.judgeQuiet()
+	for s.settleOnce(true) {
+	}
+}
+
+// settleOnce moves everything that can move by one; it reports whether something
+// did.
+func (s *readerSim) settleOnce(closing bool) bool {
+	busy := s.looking && s.l.Phase() == Idle && s.lookOn()
+	if w := s.w; w != nil {
+		busy = w.listen() || busy
+		busy = w.respond(false) || busy
+		busy = closing && w.finish(sstmsg.CloseNormal) || busy
+		busy = w.hangUp() || busy
+	}
+	busy = s.fromWriter() || busy
+	for _, m := range s.members {
+		busy = m.start() || busy
+		busy = m.toLeader() || busy
+		busy = m.fromLeader() || busy
+		busy = m.release(0) || busy
+		busy = m.next() || busy
+		if m.ended || m.openErr != nil {
+			busy = m.leave() || busy
 		}
-		busy = s.fromWriter() || busy
-		for _, m := range s.members {
-			busy = m.start() || busy
-			busy = m.toLeader() || busy
-			busy = m.fromLeader() || busy
-			busy = m.release(0) || busy
-			busy = m.next() || busy
-			if m.ended || m.openErr != nil {
-				busy = m.leave() || busy
-			}
-		}
-		if !busy {
-			busy = s.settled() // only now it is quiet
-		}
+	}
+	return busy || s.settled() // Settled comes only when it is quiet
+}
+
+// judgeQuiet checks a stream that stands still: the applications wait for the
+// writer's next step, the writer has all its steps back, and knows if it must be
+// asked.
+func (s *readerSim) judgeQuiet() {
+	w := s.w
+	if s.dead || w == nil || w.cut || w.closed {
+		return
+	}
+	if s.l.Phase() == Parting {
+		s.t.Fatal("parting for ever")
+	}
+	if s.l.Phase() != Streaming {
+		return
+	}
+	if !w.drained() {
+		s.t.Fatalf("all is read, and of the writer's steps %v only %v were released", w.steps, w.released)
+	}
+	if asks := w.mode == distributeOnDemand && (!w.weft || !s.cfg.Observer); asks && w.requests != 1 {
+		s.t.Fatalf("%d requests for a step that is waited for", w.requests)
 	}
 }
 

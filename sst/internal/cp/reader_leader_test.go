@@ -271,7 +271,7 @@ func TestSoloIsCheap(t *testing.T) {
 	pass := func(actions []ReaderAction) {
 		for _, a := range actions {
 			if all, ok := a.(ToAll); ok {
-				m.Handle(FromLeader{all.Msg})
+				m.Handle(FromLeader(all))
 			}
 		}
 	}

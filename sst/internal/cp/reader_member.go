@@ -96,10 +96,10 @@ func (m *ReaderMember) emit(a ReaderMemberAction) {
 func (m *ReaderMember) tell(msg Message) { m.emit(ToLeader{msg}) }
 
 func (m *ReaderMember) start() {
-	switch {
-	case m.phase == ReaderFailed: // the others were faster to fail
+	switch m.phase {
+	case ReaderFailed: // the others were faster to fail
 		m.emit(OpenFailed{m.failure})
-	case m.phase == ReaderIdle:
+	case ReaderIdle:
 		m.phase = ReaderOpening
 		m.tell(&m.cfg.Hello)
 	}

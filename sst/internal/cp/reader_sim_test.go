@@ -29,8 +29,8 @@ type readerSim struct {
 
 	memory  []*readerSimMemory
 	arrived []readerSimArrival
-	order   []int64 // steps handed out, by index
-	passed  int64   // whole steps that were passed over
+	order   []int64         // steps handed out, by index
+	once    map[string]bool // messages to all that must not come twice
 }
 
 // readerSimArrival is what a step's message brought to the leader.
@@ -41,7 +41,7 @@ type readerSimArrival struct {
 }
 
 func newReaderSim(t *rapid.T) *readerSim {
-	s := &readerSim{t: t, n: 1 + evenly(t, 2, "members"), looking: true}
+	s := &readerSim{t: t, n: 1 + evenly(t, 2, "members"), looking: true, once: map[string]bool{}}
 	s.cfg = ReaderConfig{
 		Members: s.n, Params: "p", Planes: []string{"evpath"},
 		SpecPreload: rapid.Bool().Draw(t, "preload"), Latest: rapid.Bool().Draw(t, "latest"),
@@ -174,8 +174,15 @@ func (s *readerSim) checkLock(n int64, after []ReaderAction) {
 
 // toAll sends to every member: as it is to member 0, as bytes to the others.
 func (s *readerSim) toAll(msg Message) {
-	if step, ok := msg.(*StepTo); ok {
-		s.checkStep(step)
+	switch msg := msg.(type) {
+	case *StepTo:
+		s.checkStep(msg)
+	default:
+		kind := fmt.Sprintf("%T", msg)
+		if s.once[kind] {
+			s.t.Fatalf("%s twice", kind)
+		}
+		s.once[kind] = true
 	}
 	for _, m := range s.members {
 		sent := msg
@@ -191,6 +198,9 @@ func (s *readerSim) toAll(msg Message) {
 
 // checkStep: whole steps in rising order, the others without data.
 func (s *readerSim) checkStep(m *StepTo) {
+	if s.once["*cp.StreamEnd"] || s.once["*cp.StreamFailed"] {
+		s.t.Fatalf("%s after the end", nameCohortMsg(m))
+	}
 	if m.Index < 0 {
 		if m.Msg.Metadata != nil || m.Msg.Attributes == nil {
 			s.t.Fatalf("%s with data or without attributes", nameCohortMsg(m))
@@ -322,7 +332,6 @@ type readerSimMember struct {
 	endErr  error
 	locked  bool
 	current int64 // must be released or retained before the next step
-	last    int64
 
 	open      map[int64]*sstmsg.TimestepMetadata
 	delivered []int64

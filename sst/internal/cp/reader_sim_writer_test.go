@@ -81,8 +81,6 @@ type readerSimWriter struct {
 	readerGone bool // the reader's end of the link is closed, and we know it
 }
 
-func (w *readerSimWriter) alive() bool { return !w.cut }
-
 // says puts a message on its way to the leader.
 func (w *readerSimWriter) says(m readerSimMsg) {
 	if w.cut {

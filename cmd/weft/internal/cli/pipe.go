@@ -79,7 +79,7 @@ func runPipe(ctx context.Context, env Env, in, out string, opt pipeOptions) erro
 	if err != nil {
 		return err
 	}
-	work, team, err := newTeam(ctx, c)
+	work, team, err := newTeam(ctx, c, env.Stderr)
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -132,7 +132,7 @@ func (p *pipe) run(ctx context.Context) (err error) {
 		return err
 	}
 	mine := p.team.shareOf(what.Ranks)
-	w, err := p.createTarget(ctx, targetConfig(session, p.target, p.team.streams(), mine.count()))
+	w, err := p.createTarget(ctx, targetConfig(session, p.target, p.team.streams(), mine.count(), p.env.Stdout))
 	if err != nil {
 		return err
 	}
@@ -232,10 +232,16 @@ func finishPipe(ctx context.Context, w *sst.Writer, c *copier, err error) error 
 // targetParams reads the parameters of the target.
 func targetParams(list []string) (sst.Params, error) {
 	p, err := parseParamList("--param", list)
-	if err == nil && p.QueueLimit == 0 {
+	if err != nil {
+		return p, err
+	}
+	if p.QueueLimit == 0 {
 		p.QueueLimit = pipeQueue
 	}
-	return p, err
+	if _, err := p.Effective(sst.WriterSide); err != nil {
+		return p, usageError{err}
+	}
+	return p, nil
 }
 
 // checkTarget refuses targets that are meant as files.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type team struct {
 	cohort     cohort.Cohort
 	channel    cohort.Channel
 	cancel     context.CancelCauseFunc // ends the context of this rank's work
+	stderr     io.Writer
 
 	mu      sync.Mutex
 	plan    *plan
@@ -65,9 +67,9 @@ const teamGrace = 5 * time.Second
 
 // newTeam forms a team of the ranks of a cohort. The context is for this rank's
 // work; it ends with ctx, and when the team is stopped.
-func newTeam(ctx context.Context, c cohort.Cohort) (context.Context, *team, error) {
+func newTeam(ctx context.Context, c cohort.Cohort, stderr io.Writer) (context.Context, *team, error) {
 	work, cancel := context.WithCancelCause(ctx)
-	t := &team{cohort: c, size: 1, cancel: cancel, changed: make(chan struct{})}
+	t := &team{cohort: c, stderr: stderr, size: 1, cancel: cancel, changed: make(chan struct{})}
 	if c == nil || c.Size() == 1 {
 		return work, t, nil
 	}
@@ -133,8 +135,8 @@ func (e *rankError) Error() string { return fmt.Sprintf("rank %d: %s", e.rank, e
 func (e *rankError) exitCode() int { return e.code }
 
 // end waits until every rank has ended and returns the error of this rank's
-// process: at rank 0 the one of the team, elsewhere one that has been told. An
-// error of a rank that was in a hurry, or if the context has ended, stops all.
+// process, which has been told unless it is alone. An error of a rank that was in
+// a hurry, or if the context has ended, stops all.
 func (t *team) end(ctx context.Context, err error, hurry bool) error {
 	if t.alone() {
 		t.cancel(nil)
@@ -145,7 +147,10 @@ func (t *team) end(ctx context.Context, err error, hurry bool) error {
 	}
 	defer t.cancel(nil)
 	mine := t.endingOf(err)
-	hurry = mine.Code != exitOK && !mine.Follow && (hurry || ctx.Err() != nil)
+	hurry = mine.Code != exitOK && (hurry || ctx.Err() != nil)
+	if hurry && mine.Follow { // let the other one speak first
+		_ = t.await(ctx, teamGrace, t.over)
+	}
 	t.mu.Lock()
 	switch {
 	case t.leads() && hurry:
@@ -162,7 +167,7 @@ func (t *team) end(ctx context.Context, err error, hurry bool) error {
 	if hurry {
 		limit = teamGrace
 	}
-	_ = t.await(ctx, limit, func() bool { return t.verdict != nil || t.lost })
+	_ = t.await(ctx, limit, t.over)
 	t.mu.Lock()
 	verdict := t.verdict
 	t.mu.Unlock()
@@ -172,8 +177,6 @@ func (t *team) end(ctx context.Context, err error, hurry bool) error {
 		return t.withoutRoot(ctx, mine)
 	case verdict.well():
 		return leaveErr
-	case t.leads() && verdict.Text != "":
-		return &rankError{rank: verdict.Rank, code: verdict.Code, text: verdict.Text}
 	}
 	return toldError{verdict.Code}
 }
@@ -194,6 +197,9 @@ func (t *team) withoutRoot(ctx context.Context, mine *ending) error {
 	return &rankError{rank: t.rank, code: max(mine.Code, exitFailed), text: mine.Text}
 }
 
+// over reports whether nothing can be added any more. The caller holds mu.
+func (t *team) over() bool { return t.verdict != nil || t.lost }
+
 // toldError is an error that stderr has been told of, here or by another rank.
 type toldError struct{ code int }
 
@@ -209,11 +215,23 @@ func (t *team) endingOf(err error) *ending {
 	if err == nil || errors.Is(err, errReported) {
 		return e
 	}
-	e.Text = message(err)
-	for _, follows := range []error{errTeam, sst.ErrRankFailed, sst.ErrStepAborted, cohort.ErrRankGone} {
-		e.Follow = e.Follow || errors.Is(err, follows)
-	}
+	e.Text, e.Follow = message(err), follows(err)
 	return e
+}
+
+// follows reports whether an error only follows from what another rank met. The
+// ranks of a stream tell each other errors as values that can say None.
+func follows(err error) bool {
+	for _, known := range []error{errTeam, sst.ErrRankFailed, sst.ErrStepAborted, cohort.ErrRankGone} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	_, told := errors.AsType[interface {
+		error
+		None() bool
+	}](err)
+	return told
 }
 
 // ended notes how a rank has ended, at rank 0; the last one brings the verdict.
@@ -242,6 +260,9 @@ func (t *team) decide(e *ending) {
 		return
 	}
 	t.verdict = e
+	if e.Text != "" { // before any rank exits: launchers kill the others then
+		fmt.Fprintf(t.stderr, "weft: %v\n", &rankError{rank: e.Rank, text: e.Text})
+	}
 	t.tellAll(note{All: e})
 	t.notify()
 	if !e.well() {
@@ -249,8 +270,7 @@ func (t *team) decide(e *ending) {
 	}
 }
 
-// tellAll sends a note to every other rank. One that is gone is noticed
-// elsewhere. The caller holds mu.
+// tellAll sends a note to every other rank. The caller holds mu.
 func (t *team) tellAll(n note) {
 	for rank := 1; rank < t.size; rank++ {
 		t.tell(rank, n)
@@ -259,14 +279,11 @@ func (t *team) tellAll(n note) {
 
 func (t *team) tellRoot(n note) { t.tell(0, n) }
 
+// tell sends a note. That a rank is gone is no error here: Lost tells, after the
+// last note of that rank, which may be the verdict.
 func (t *team) tell(rank int, n note) {
-	b, err := json.Marshal(n)
-	if err == nil {
-		err = t.channel.Send(rank, b)
-	}
-	if err != nil && rank == 0 {
-		t.lost = true
-		t.notify()
+	if b, err := json.Marshal(n); err == nil { // it always is
+		_ = t.channel.Send(rank, b)
 	}
 }
 
