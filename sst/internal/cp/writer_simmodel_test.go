@@ -278,6 +278,7 @@ func (m *writerSimModel) lose(st *writerSimStep) {
 
 // returned notes that a reader has given a step back.
 func (m *writerSimModel) returned(r *writerSimReader, n int64) {
+	r.warned = r.warned && 2*m.counts(r) >= int64(m.s.cfg.LagNotice)
 	st := m.steps[n]
 	if i := slices.Index(st.holders, r); i >= 0 {
 		st.holders = slices.Delete(st.holders, i, i+1)
@@ -425,9 +426,6 @@ func (m *writerSimModel) checkWarnings(e []WriterAction) {
 		m.s.t.Fatalf("no warning of %d bytes", bytes)
 	}
 	m.warned = m.warned && bytes >= cfg.WarnBytes/2
-	for _, r := range m.s.readers {
-		r.warned = r.warned && 2*m.counts(r) >= int64(cfg.LagNotice)
-	}
 }
 
 // checkTry: a step for which there is room does not wait.
