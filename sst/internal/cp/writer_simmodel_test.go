@@ -210,15 +210,15 @@ func (m *writerSimModel) sent(r *writerSimReader, msg *sstmsg.TimestepMetadata) 
 	}
 }
 
-// keptFor counts the steps that are kept for a reader.
-func (m *writerSimModel) keptFor(r *writerSimReader) int64 {
-	n := int64(0)
+// keptFor lists the steps that are kept for a reader.
+func (m *writerSimModel) keptFor(r *writerSimReader) []int64 {
+	var list []int64
 	for _, st := range m.steps {
 		if slices.Contains(st.holders, r) || slices.Contains(st.lookers, r) {
-			n++
+			list = append(list, st.number)
 		}
 	}
-	return n
+	return list
 }
 
 // content checks that a step is what the members put into it, all of the same try.
@@ -278,7 +278,6 @@ func (m *writerSimModel) lose(st *writerSimStep) {
 
 // returned notes that a reader has given a step back.
 func (m *writerSimModel) returned(r *writerSimReader, n int64) {
-	r.warned = r.warned && 2*m.counts(r) >= int64(m.s.cfg.LagNotice)
 	st := m.steps[n]
 	if i := slices.Index(st.holders, r); i >= 0 {
 		st.holders = slices.Delete(st.holders, i, i+1)
@@ -287,6 +286,10 @@ func (m *writerSimModel) returned(r *writerSimReader, n int64) {
 	if i := slices.Index(st.lookers, r); i >= 0 {
 		st.lookers = slices.Delete(st.lookers, i, i+1)
 	}
+	if kept := m.keptFor(r); len(kept) > 0 {
+		r.missed = max(r.missed, min(kept[0], r.owes)-1)
+	}
+	r.warned = r.warned && 2*m.counts(r) >= int64(m.s.cfg.LagNotice)
 }
 
 // dropped checks why a reader was dropped, and takes it out of the books.
