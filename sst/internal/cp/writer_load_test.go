@@ -14,7 +14,6 @@ type writerLoad struct {
 	members []*WriterMember
 	fresh   [][]int64 // by reader: steps that it has not read
 	seen    []int64   // by reader: steps that it has read, all from 0 on
-	share   *Contribute
 	action  int
 }
 
@@ -53,7 +52,7 @@ func (w *writerLoad) lead(e WriterEvent) {
 		switch a := a.(type) {
 		case ToAll:
 			for k := range w.members {
-				w.member(k, FromLeader{a.Msg})
+				w.member(k, FromLeader(a))
 			}
 		case ToMember:
 			w.member(a.Member, FromLeader{a.Msg})
