@@ -29,7 +29,7 @@ type ReaderLeader struct {
 	unlocked int // present members that have not locked
 
 	// The steps.
-	queue     []arrival
+	queue     fifo[arrival]
 	whole     int         // steps in queue that are not discarded
 	held      []*heldRead // handed out, not over yet, rising
 	taken     int64       // index of the next step to hand out

@@ -54,8 +54,8 @@ func (l *ReaderLeader) finish() {
 	case l.phase != Broken:
 		return
 	}
-	for len(l.queue) > 0 {
-		l.pass(l.pop())
+	for l.queue.len() > 0 {
+		l.pass(l.queue.pop())
 	}
 	l.ended = true
 	l.emit(ToAll{&StreamEnd{NewFault(l.failure)}})
@@ -204,10 +204,10 @@ func (l *ReaderLeader) leave() {
 	if !care && l.phase != Broken {
 		l.goodbye()
 	}
-	for _, a := range l.queue {
-		l.recycle(a.free)
+	for l.queue.len() > 0 {
+		l.recycle(l.queue.pop().free)
 	}
-	l.queue, l.whole = nil, 0
+	l.whole = 0
 	if care {
 		l.turn(Parting)
 		l.emit(Part{})

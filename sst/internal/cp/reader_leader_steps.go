@@ -47,15 +47,15 @@ func (h *heldRead) settle(member int) {
 func (l *ReaderLeader) step(m *sstmsg.TimestepMetadata, free func()) {
 	l.lastSeen = m.Step
 	if m.Metadata == nil {
-		if n := len(l.queue); n > 0 && l.queue[n-1].drops > 0 && bare(m) {
-			l.queue[n-1].drops++
+		if last := l.queue.last(); last != nil && last.drops > 0 && bare(m) {
+			last.drops++
 		} else {
-			l.queue = append(l.queue, arrival{msg: withoutData(m), drops: 1})
+			l.queue.push(arrival{msg: withoutData(m), drops: 1})
 		}
 		l.recycle(free)
 		return
 	}
-	l.queue = append(l.queue, arrival{msg: m, free: free})
+	l.queue.push(arrival{msg: m, free: free})
 	l.whole++
 	l.requested = false
 	l.pump()
@@ -139,7 +139,7 @@ const distributeOnDemand = 2
 // take hands out the next whole step, or the newest.
 func (l *ReaderLeader) take() {
 	for l.whole > 0 {
-		a := l.pop()
+		a := l.queue.pop()
 		switch {
 		case a.drops > 0:
 			l.pass(a)
@@ -155,12 +155,6 @@ func (l *ReaderLeader) take() {
 			return
 		}
 	}
-}
-
-func (l *ReaderLeader) pop() arrival {
-	a := l.queue[0]
-	l.queue = slices.Delete(l.queue, 0, 1)
-	return a
 }
 
 // pass tells the members of a step, or a row of them, that they do not get.

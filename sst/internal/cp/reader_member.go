@@ -15,7 +15,7 @@ type ReaderMember struct {
 
 	opened  *ReaderOpened
 	locked  bool
-	queue   []*StepTo
+	queue   fifo[*StepTo]
 	whole   int        // steps in queue that are to be delivered
 	index   int64      // of the next step to deliver
 	asked   int64      // index that was asked for last
@@ -140,7 +140,7 @@ func (m *ReaderMember) stepCame(s *StepTo) {
 		m.unused(s)
 		return
 	}
-	m.queue = append(m.queue, s)
+	m.queue.push(s)
 	if m.firstSeen < 0 {
 		m.firstSeen = s.Msg.Step
 	}
@@ -199,9 +199,8 @@ func (m *ReaderMember) next() {
 
 // advance goes through the queue up to the next step to deliver, if it is here.
 func (m *ReaderMember) advance() bool {
-	for len(m.queue) > 0 {
-		s := m.queue[0]
-		m.queue = slices.Delete(m.queue, 0, 1)
+	for m.queue.len() > 0 {
+		s := m.queue.pop()
 		m.skipped = s.Skipped
 		m.emit(Absorb{s.Msg})
 		if s.Index < 0 {
@@ -279,14 +278,14 @@ func (m *ReaderMember) fail(err error) {
 
 // over reports whether all is delivered and given back, so that no failure can
 // take anything away any more.
-func (m *ReaderMember) over() bool { return m.end != nil && len(m.queue) == 0 && len(m.open) == 0 }
+func (m *ReaderMember) over() bool { return m.end != nil && m.queue.len() == 0 && len(m.open) == 0 }
 
 // drain lets go of what was not delivered.
 func (m *ReaderMember) drain() {
-	for _, s := range m.queue {
-		m.unused(s)
+	for m.queue.len() > 0 {
+		m.unused(m.queue.pop())
 	}
-	m.queue, m.whole = nil, 0
+	m.whole = 0
 }
 
 func (m *ReaderMember) leave(err error) {
