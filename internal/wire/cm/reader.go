@@ -39,7 +39,24 @@ type ReaderConfig struct {
 	// Free takes back a slice of Alloc that the Reader does not hand out: one
 	// that was outgrown, or whose record was cut off or damaged. nil drops it.
 	Free func(b []byte)
+	// Place may name another place for the end of a long record. nil means none.
+	Place Place
 }
+
+// Place is asked about each record without a checksum of at least PlaceMin bytes,
+// when its first PlaceHead bytes have arrived; total is the length of the record.
+// A nil fill declines. Otherwise only the first offset bytes become the record
+// that Next returns, and fill is called for the others: have are those of them
+// that have arrived, which it copies; the rest follow, rest in number, and fill
+// reads them from the io.Reader of the Reader itself. It returns how many it has
+// read, all of them if there is no error. head and have are valid during the call.
+type Place func(head []byte, total int) (offset int, fill func(have []byte, rest int) (int, error))
+
+// Bounds of records that Place is asked about, in bytes.
+const (
+	PlaceMin  = 64 << 10
+	PlaceHead = 256
+)
 
 // resolve returns a copy of c with defaults in place.
 func (c ReaderConfig) resolve() ReaderConfig {
@@ -71,6 +88,7 @@ type Reader struct {
 	offset int64 // of the next byte of the stream
 	start  int64 // of the unit being read
 	proven int   // the longest record that has arrived whole
+	placed int   // bytes of the last record that went elsewhere
 	failed error // what ended the stream
 	header [formatHeaderSize]byte
 }
@@ -83,6 +101,13 @@ func NewReader(r io.Reader, config ReaderConfig) *Reader {
 
 // Offset returns the number of bytes that have been taken from the stream.
 func (r *Reader) Offset() int64 { return r.offset }
+
+// SetPlace sets ReaderConfig.Place for the records to come.
+func (r *Reader) SetPlace(p Place) { r.config.Place = p }
+
+// Placed returns how many bytes of the record that Next returned last have gone
+// to a place of ReaderConfig.Place.
+func (r *Reader) Placed() int { return r.placed }
 
 // Preamble reads the preamble of an accepted connection.
 func (r *Reader) Preamble() (Preamble, error) {
@@ -147,7 +172,7 @@ func (r *Reader) begin() (uint32, error) {
 	if r.failed != nil {
 		return 0, r.failed
 	}
-	r.start = r.offset
+	r.start, r.placed = r.offset, 0
 	if err := r.fill(0, 4); err != nil {
 		if errors.Is(err, io.EOF) {
 			r.failed = io.EOF
@@ -181,11 +206,11 @@ func (r *Reader) data() (Unit, error) {
 	if err != nil {
 		return nil, r.fail("data message", err)
 	}
-	record, err := r.record(n)
+	record, err := r.record(n, r.header[0] == 0)
 	if err != nil {
 		return nil, r.fail("data message", err)
 	}
-	if !checksumOK(r.header[0], r.header[4:dataHeaderSize], record) {
+	if r.placed == 0 && !checksumOK(r.header[0], r.header[4:dataHeaderSize], record) {
 		r.config.Free(record)
 		return nil, fmt.Errorf("cm: data message of %d bytes at byte %d: %w", dataHeaderSize+n, r.start, ErrChecksum)
 	}
@@ -200,7 +225,7 @@ func (r *Reader) longData() (Unit, error) {
 	if err != nil {
 		return nil, r.fail("long data message", err)
 	}
-	record, err := r.record(n)
+	record, err := r.record(n, true)
 	if err != nil {
 		return nil, r.fail("long data message", err)
 	}
@@ -223,7 +248,7 @@ func (r *Reader) attrData() (Unit, error) {
 	if err := r.full(attrs); err != nil {
 		return nil, r.fail(what, err)
 	}
-	record, err := r.record(n)
+	record, err := r.record(n, false)
 	if err != nil {
 		return nil, r.fail(what, err)
 	}
@@ -252,12 +277,44 @@ func (r *Reader) format() (Unit, error) {
 func makeBytes(n int) []byte { return make([]byte, n) }
 func dropBytes([]byte)       {}
 
-// record reads the n bytes of a record.
-func (r *Reader) record(n int) ([]byte, error) {
+// record reads the n bytes of a record. If it may, its end goes where
+// ReaderConfig.Place says.
+func (r *Reader) record(n int, may bool) ([]byte, error) {
 	if n > r.config.MaxRecord {
 		return nil, fmt.Errorf("%w: record of %d bytes, at most %d", ErrTooLarge, n, r.config.MaxRecord)
 	}
+	if may && r.config.Place != nil && n >= PlaceMin && r.br.Size() >= PlaceHead {
+		head, err := r.br.Peek(PlaceHead)
+		if err != nil {
+			return nil, inside(err)
+		}
+		if offset, fill := r.config.Place(head, n); fill != nil {
+			return r.split(n, offset, fill)
+		}
+	}
 	return r.body(n, r.config.Alloc, r.config.Free)
+}
+
+// split reads a record of n bytes of which those from offset on go to fill.
+func (r *Reader) split(n, offset int, fill func([]byte, int) (int, error)) ([]byte, error) {
+	if offset < 0 || offset >= n {
+		return nil, fmt.Errorf("%w: place from byte %d of a record of %d", ErrNoBuffer, offset, n)
+	}
+	record, err := r.body(offset, r.config.Alloc, r.config.Free)
+	if err != nil {
+		return nil, err
+	}
+	have, _ := r.br.Peek(min(r.br.Buffered(), n-offset)) // no more than there is
+	got, err := fill(have, n-offset-len(have))
+	skipped, _ := r.br.Discard(len(have)) // as above
+	r.offset += int64(skipped + got)
+	if err != nil {
+		r.config.Free(record)
+		return nil, inside(err)
+	}
+	r.placed = n - offset
+	r.proven = max(r.proven, n)
+	return record, nil
 }
 
 // body reads n bytes into new memory. A peer that claims more than it has ever

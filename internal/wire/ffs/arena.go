@@ -9,6 +9,23 @@ type arena struct {
 	vals     pieces[value]
 	mem      pieces[byte]
 	rows     pieces[*Builder]
+
+	// The first pieces, in one allocation with the arena: most messages need no more.
+	first struct {
+		builders [4]Builder
+		vals     [10]value
+		mem      [192]byte
+		rows     [4]*Builder
+	}
+}
+
+func newArena() *arena {
+	a := new(arena)
+	a.builders.free = a.first.builders[:]
+	a.vals.free = a.first.vals[:]
+	a.mem.free = a.first.mem[:]
+	a.rows.free = a.first.rows[:]
+	return a
 }
 
 // pieces is a row of pieces of one type. They start small, as most records are

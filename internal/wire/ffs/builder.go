@@ -42,7 +42,7 @@ type many struct {
 
 // NewRecord returns an empty top struct.
 func (f *Format) NewRecord() *Builder {
-	return newBuilder(f, &f.layouts[0], new(arena))
+	return newBuilder(f, &f.layouts[0], newArena())
 }
 
 // newBuilder returns an empty instance of l with memory from mem.

@@ -17,6 +17,7 @@ func (b *Builder) Append(dst []byte) ([]byte, error) {
 	}
 	// Measured first: one allocation, and nothing is written if there is an error.
 	e := encoder{buf: slices.Grow(dst, n), large: math.MaxInt}
+	e.stack = e.few[:0]
 	if err := e.record(b); err != nil {
 		return dst, err
 	}
@@ -28,7 +29,8 @@ func (b *Builder) Append(dst []byte) ([]byte, error) {
 // small bytes (and at least one) are not copied, the pieces are the slices that
 // were set.
 func (b *Builder) Buffers(small int) ([][]byte, error) {
-	e := encoder{large: max(small, 1)}
+	e := encoder{large: max(small, 1), buf: make([]byte, 0, firstBuffer)}
+	e.stack = e.few[:0]
 	if err := e.record(b); err != nil {
 		return nil, err
 	}
@@ -39,11 +41,18 @@ func (b *Builder) Buffers(small int) ([][]byte, error) {
 // Append finds.
 func (b *Builder) Len() (int, error) {
 	e := encoder{dry: true}
+	e.stack = e.few[:0]
 	if err := e.record(b); err != nil {
 		return 0, err
 	}
 	return e.head + e.pos, nil
 }
+
+// firstBuffer is how much memory, in bytes, Buffers begins with.
+const firstBuffer = 512
+
+// noHeader stands for what comes behind the format ID until it is known.
+var noHeader [longHeader - IDLen]byte
 
 // encoder writes one record. Structs are walked with an explicit stack, so that
 // lists of any length need no deep recursion.
@@ -58,6 +67,8 @@ type encoder struct {
 	pos   int    // length of the body so far
 	top   int    // length of the top struct
 	stack []frame
+	few   [4]frame    // where stack begins
+	root  [1]*Builder // the top struct
 
 	opened int // structs so far
 }
@@ -97,13 +108,14 @@ func (e *encoder) record(b *Builder) error {
 	}
 	if !e.dry {
 		e.buf = append(e.buf, b.f.id[:]...)
-		e.buf = append(e.buf, make([]byte, e.head-IDLen)...)
+		e.buf = append(e.buf, noHeader[:e.head-IDLen]...)
 	}
 	at := len(e.buf)
 	e.write(b.fixed)
 	e.top = e.pos
 	// The top struct is a row of one, in place.
-	e.stack = append(e.stack, frame{kids: []*Builder{b}, at: at})
+	e.root[0] = b
+	e.stack = append(e.stack, frame{kids: e.root[:], at: at})
 	if err := e.run(); err != nil {
 		return err
 	}

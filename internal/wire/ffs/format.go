@@ -4,15 +4,37 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
-// Format is a top struct with the structs that it uses. It is immutable and
-// safe for concurrent use.
+// Format is a top struct with the structs that it uses. It is immutable, but
+// for what Derived keeps, and safe for concurrent use.
 type Format struct {
 	id      ID
 	body    []byte
 	structs []Struct
 	layouts []layout // as structs
+	derived atomic.Pointer[derived]
+}
+
+// derived is what a user has made of a format.
+type derived struct {
+	made any
+	err  error
+}
+
+// Derived returns what derive returned when it was first called, which is kept
+// with the format, and freed with it: for the one package that makes something
+// costly of formats that come from outside. Two that call it at the same time may
+// both derive; both get the same.
+func (f *Format) Derived(derive func() (any, error)) (any, error) {
+	d := f.derived.Load()
+	if d == nil {
+		made, err := derive()
+		f.derived.CompareAndSwap(nil, &derived{made, err})
+		d = f.derived.Load()
+	}
+	return d.made, d.err
 }
 
 // maxStructs is what the one-byte count of structs behind the top one allows.

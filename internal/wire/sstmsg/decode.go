@@ -15,23 +15,20 @@ var ErrUnknown = errors.New("not a message of SST")
 // names. Blobs are sub-slices of rec. Fields are found by name, so every
 // release is understood; a field that the sender does not have is zero.
 func Decode(f *ffs.Format, rec []byte) (Message, error) {
-	m := newMessage(f.Name())
-	if m == nil {
-		return nil, fmt.Errorf("sstmsg: format %q: %w", f.Name(), ErrUnknown)
+	p, err := planOf(f)
+	if err != nil {
+		return nil, fmt.Errorf("sstmsg: format %q: %w", f.Name(), err)
 	}
 	r, _, err := f.Record(rec)
 	if err != nil {
 		return nil, fmt.Errorf("sstmsg: %s: %w", f.Name(), err)
 	}
-	c, err := compile(m, variant{release: ReleaseMain, plane: wirePlane(f), weft: true})
-	if err != nil {
-		return nil, err
-	}
+	m := reflect.New(p.t)
 	budget := len(rec)
-	if err := c.top.read(r.Top(), reflect.ValueOf(m).Elem(), &budget); err != nil {
+	if err := p.top.read(r.Top(), m.Elem(), &budget); err != nil {
 		return nil, fmt.Errorf("sstmsg: %s: %w", f.Name(), err)
 	}
-	return m, nil
+	return m.Interface().(Message), nil
 }
 
 // wirePlane tells which data plane's structs a format describes.
@@ -49,34 +46,29 @@ func wirePlane(f *ffs.Format) string {
 // bytes describe a great many structs.
 var errTooMany = errors.New("more structs than the record has bytes")
 
-func (l *layout) read(w ffs.View, v reflect.Value, budget *int) error {
+func (r *reader) read(w ffs.View, v reflect.Value, budget *int) error {
 	if *budget--; *budget < 0 {
 		return errTooMany
 	}
-	for _, f := range l.bindings {
-		i := w.Index(f.name)
-		if i < 0 || f.role == roleCount || f.role == roleLink {
+	for n := range r.layout.bindings {
+		b := &r.layout.bindings[n]
+		i := r.wire[n]
+		if i < 0 || b.role == roleCount || b.role == roleLink {
 			continue
 		}
-		if err := f.read(w, i, v.Field(f.goIdx), budget); err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
+		if err := r.field(n, w, i, v.Field(b.goIdx), budget); err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
 		}
 	}
 	return nil
 }
 
-// read sets the Go field dst from wire field i of w.
-func (f *binding) read(w ffs.View, i int, dst reflect.Value, budget *int) error {
-	switch f.role {
+// field sets the Go field dst of binding n from wire field i of w.
+func (r *reader) field(n int, w ffs.View, i int, dst reflect.Value, budget *int) error {
+	b := &r.layout.bindings[n]
+	switch b.role {
 	case roleInt:
-		n, err := w.Int(i)
-		if err == nil && dst.OverflowInt(n) {
-			err = fmt.Errorf("%d does not fit %d bits", n, dst.Type().Bits())
-		}
-		if err != nil {
-			return err
-		}
-		dst.SetInt(n)
+		return readInt(w, i, dst)
 	case roleText:
 		s, _, err := w.Text(i)
 		if err != nil {
@@ -84,72 +76,94 @@ func (f *binding) read(w ffs.View, i int, dst reflect.Value, budget *int) error 
 		}
 		dst.SetString(s)
 	case roleBlob:
-		b, err := w.Raw(i)
+		raw, err := w.Raw(i)
 		if err != nil {
 			return err
 		}
-		dst.Set(reflect.ValueOf(ByteBlob(b)))
+		*blobIn(dst) = ByteBlob(raw)
 	default:
-		return f.readStructs(w, i, dst, budget)
+		return r.subs[n].structs(b.role, w, i, dst, budget)
 	}
 	return nil
 }
 
-func (f *binding) readStructs(w ffs.View, i int, dst reflect.Value, budget *int) error {
-	views, err := w.Structs(i)
-	if err != nil || len(views) == 0 {
+func readInt(w ffs.View, i int, dst reflect.Value) error {
+	n, err := w.Int(i)
+	if err == nil && dst.OverflowInt(n) {
+		err = fmt.Errorf("%d does not fit %d bits", n, dst.Type().Bits())
+	}
+	if err != nil {
 		return err
 	}
-	switch f.role {
+	dst.SetInt(n)
+	return nil
+}
+
+// structs sets dst from the structs that wire field i of w leads to, which are
+// read by r.
+func (r *reader) structs(role role, w ffs.View, i int, dst reflect.Value, budget *int) error {
+	if r == nil {
+		_, err := w.At(i, 0) // says that the field leads to no struct
+		return err
+	}
+	n, err := w.Count(i)
+	if err != nil || n == 0 {
+		return err
+	}
+	first, err := w.At(i, 0)
+	if err != nil {
+		return err
+	}
+	switch role {
 	case roleStruct:
-		return f.sub.read(views[0], dst, budget)
+		return r.read(first, dst, budget)
 	case rolePointer:
-		if views[0].IsNil() {
+		if first.IsNil() {
 			return nil
 		}
 		dst.Set(reflect.New(dst.Type().Elem()))
-		return f.sub.read(views[0], dst.Elem(), budget)
+		return r.read(first, dst.Elem(), budget)
 	case roleList:
-		return f.readList(views[0], dst, budget)
+		return r.list(first, dst, budget)
 	}
-	if len(views) > *budget {
+	if n > *budget {
 		return errTooMany
 	}
-	dst.Set(reflect.MakeSlice(dst.Type(), len(views), len(views)))
-	for n, view := range views {
-		if view.IsNil() {
-			return fmt.Errorf("entry %d is NULL", n)
+	dst.Grow(n)
+	dst.SetLen(n)
+	for k := range n {
+		view, err := w.At(i, k)
+		if err == nil && view.IsNil() {
+			err = errors.New("NULL")
 		}
-		if err := f.sub.read(view, dst.Index(n), budget); err != nil {
-			return fmt.Errorf("entry %d: %w", n, err)
+		if err == nil {
+			err = r.read(view, dst.Index(k), budget)
+		}
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", k, err)
 		}
 	}
 	return nil
 }
 
-// readList follows a chain; the budget ends a circular one.
-func (f *binding) readList(w ffs.View, dst reflect.Value, budget *int) error {
-	link := ""
-	for _, b := range f.sub.bindings {
-		if b.role == roleLink {
-			link = b.name
-		}
-	}
+// list follows a chain; the budget ends a circular one.
+func (r *reader) list(w ffs.View, dst reflect.Value, budget *int) error {
 	for !w.IsNil() {
-		elem := reflect.New(dst.Type().Elem()).Elem()
-		if err := f.sub.read(w, elem, budget); err != nil {
-			return fmt.Errorf("entry %d: %w", dst.Len(), err)
+		n := dst.Len()
+		dst.Set(reflect.Append(dst, reflect.Zero(dst.Type().Elem())))
+		if err := r.read(w, dst.Index(n), budget); err != nil {
+			return fmt.Errorf("entry %d: %w", n, err)
 		}
-		dst.Set(reflect.Append(dst, elem))
-		i := w.Index(link)
-		if i < 0 {
+		if r.link < 0 {
 			return nil
 		}
-		next, err := w.Structs(i)
-		if err != nil || len(next) == 0 {
+		left, err := w.Count(r.link)
+		if err != nil || left == 0 {
 			return err
 		}
-		w = next[0]
+		if w, err = w.At(r.link, 0); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -20,38 +20,43 @@ const smallBlob = 4096
 // not copied: the pieces refer to m's memory, which must stay unchanged until
 // they are written.
 func Encode(m Message, o Options) (*ffs.Format, [][]byte, error) {
-	b, f, err := build(m, o)
+	c, err := compileFor(m, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	parts, err := b.Buffers(smallBlob)
+	v := reflect.ValueOf(m).Elem()
+	if parts, ok := c.flat.encode(v); ok {
+		return c.format, parts, nil
+	}
+	parts, err := c.build(v).Buffers(smallBlob)
 	if err != nil {
 		return nil, nil, fmt.Errorf("sstmsg: encode %s: %w", m.message(), err)
 	}
-	return f, parts, nil
+	return c.format, parts, nil
 }
 
 // Append appends m's FFS record to dst.
 func Append(dst []byte, m Message, o Options) (*ffs.Format, []byte, error) {
-	b, f, err := build(m, o)
+	c, err := compileFor(m, o)
 	if err != nil {
 		return nil, dst, err
 	}
-	dst, err = b.Append(dst)
+	dst, err = c.build(reflect.ValueOf(m).Elem()).Append(dst)
 	if err != nil {
 		return nil, dst, fmt.Errorf("sstmsg: encode %s: %w", m.message(), err)
 	}
-	return f, dst, nil
+	return c.format, dst, nil
 }
 
-func build(m Message, o Options) (*ffs.Builder, *ffs.Format, error) {
-	c, err := compile(m, variant{release: o.Release, plane: planeOf(m), weft: o.Weft})
-	if err != nil {
-		return nil, nil, err
-	}
+func compileFor(m Message, o Options) (*compiled, error) {
+	return compile(m, variant{release: o.Release, plane: planeOf(m), weft: o.Weft})
+}
+
+// build puts the message v into a record that is still to be encoded.
+func (c *compiled) build(v reflect.Value) *ffs.Builder {
 	b := c.format.NewRecord()
-	c.top.fill(b, reflect.ValueOf(m).Elem())
-	return b, c.format, nil
+	c.top.fill(b, v)
+	return b
 }
 
 // planeOf tells which data plane's structs m carries.
@@ -83,7 +88,7 @@ func (l *layout) fill(b *ffs.Builder, v reflect.Value) {
 				b.SetText(f.wire, s)
 			}
 		case roleBlob:
-			b.SetParts(f.wire, fv.Interface().(Blob))
+			b.SetParts(f.wire, *blobIn(fv))
 		case roleCount:
 			b.SetInt(f.wire, countOf(v.Field(f.counts)))
 		case roleStruct:
@@ -103,11 +108,16 @@ func (l *layout) fill(b *ffs.Builder, v reflect.Value) {
 }
 
 func countOf(v reflect.Value) int64 {
-	if blob, ok := v.Interface().(Blob); ok {
-		return int64(blob.Len())
+	if v.Type() == blobType {
+		return int64(blobIn(v).Len())
 	}
 	return int64(v.Len())
 }
+
+var blobType = reflect.TypeFor[Blob]()
+
+// blobIn returns the Blob that v is, without the allocation of v.Interface.
+func blobIn(v reflect.Value) *Blob { return v.Addr().Interface().(*Blob) }
 
 func (l *layout) child(b *ffs.Builder, v reflect.Value) *ffs.Builder {
 	c := b.Child(l.wire.Name)

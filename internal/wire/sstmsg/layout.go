@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weft-fabric/weft/internal/wire/ffs"
 )
@@ -65,22 +66,53 @@ type compiler struct {
 type compiled struct {
 	top    *layout
 	format *ffs.Format
+	flat   *flatLayout // nil if the message is not that simple
 }
 
-type variantKey struct {
-	t reflect.Type
-	v variant
+// known are the variants of one message that have been compiled, by
+// variant.index. An index instead of a map of variants: looking up one happens for
+// each message, and must not allocate.
+type known [3 * 2 * 2]atomic.Pointer[compiled]
+
+// index numbers the variants; ok is false for releases that there are not.
+func (v variant) index() (i int, ok bool) {
+	i = int(v.release) * 4
+	if v.plane == "rdma" {
+		i += 2
+	}
+	if v.weft {
+		i++
+	}
+	return i, i < len(known{})
 }
 
 // variants caches what compile made; it only ever gains immutable entries.
-var variants sync.Map // variantKey -> *compiled
+var variants sync.Map // reflect.Type -> *known
 
 func compile(m Message, v variant) (*compiled, error) {
 	t := reflect.TypeOf(m).Elem()
-	key := variantKey{t, v}
-	if c, ok := variants.Load(key); ok {
-		return c.(*compiled), nil
+	i, ok := v.index()
+	if !ok {
+		return compileNew(m, t, v)
 	}
+	cached, ok := variants.Load(t)
+	if !ok {
+		cached, _ = variants.LoadOrStore(t, new(known))
+	}
+	at := &cached.(*known)[i]
+	if c := at.Load(); c != nil {
+		return c, nil
+	}
+	c, err := compileNew(m, t, v)
+	if err != nil {
+		return nil, err
+	}
+	at.CompareAndSwap(nil, c)
+	return at.Load(), nil
+}
+
+// compileNew makes the layouts and the format of m's type t.
+func compileNew(m Message, t reflect.Type, v variant) (*compiled, error) {
 	c := &compiler{variant: v, subs: map[string]*layout{}}
 	top, err := c.layout(m.message(), t)
 	if err != nil {
@@ -94,8 +126,7 @@ func compile(m Message, v variant) (*compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sstmsg: format of %s: %w", m.message(), err)
 	}
-	actual, _ := variants.LoadOrStore(key, &compiled{top: top, format: f})
-	return actual.(*compiled), nil
+	return &compiled{top: top, format: f, flat: flatten(top, f)}, nil
 }
 
 // layout places the fields of t as a C compiler does on x86-64.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -249,7 +250,7 @@ func TestFromEnv(t *testing.T) {
 		"a port that is said":  {"X_", Config{Interface: "lo", ListenAddr: netip.MustParseAddrPort("127.0.0.1:80")}, Config{Interface: "lo", ListenAddr: netip.MustParseAddrPort("127.0.0.1:80")}},
 	} {
 		got, err := tt.have.FromEnv(tt.prefix)
-		if err != nil || got != tt.want {
+		if err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}

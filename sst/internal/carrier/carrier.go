@@ -56,9 +56,11 @@ type Record struct {
 type Inbound struct {
 	// Format is the format that the peer pushed for the record.
 	Format *ffs.Format
-	// Data is the whole record, its format ID included. It belongs to the
-	// receiver until Free is called.
+	// Data is the record, its format ID included: all of it, or what comes before
+	// Placed. It belongs to the receiver until Free is called.
 	Data []byte
+	// Placed is the placement that holds the end of the record, nil if Data is all.
+	Placed *Placement
 	// Free gives Data back, so that later records can use its memory. Never nil,
 	// safe to call from any goroutine, idempotent. Not calling it costs no more
 	// than the garbage collector.

@@ -6,12 +6,23 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"github.com/weft-fabric/weft/internal/wire/ffs"
 )
 
 // Config says how an endpoint behaves. Only Handler has no usable zero value.
 type Config struct {
 	// Handler gets all messages. Required.
 	Handler Handler
+	// Place, which may be nil, is asked about each long record when it begins to
+	// arrive, and may return memory for its end, into which that is then read
+	// without a copy. head is the beginning of the record, at least the header and
+	// the fixed fields of any message with data, and valid during the call only;
+	// total is the length of the record, in bytes: the peer's word, so the memory
+	// must be there for another reason. nil declines. It is called on the link's
+	// reading goroutine and must not block. A placement that does not end where the
+	// record ends takes the link down.
+	Place func(l Link, f *ffs.Format, head []byte, total int) *Placement
 	// Logger hears of refused peers and of long waits; nil discards.
 	Logger *slog.Logger
 

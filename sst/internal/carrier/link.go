@@ -27,8 +27,9 @@ type link struct {
 	conn   *net.TCPConn
 	peer   peer
 	reader *cm.Reader
-	read   reading // of the reading goroutine
-	write  writing // of the writing goroutine
+	source *quickAcker // what reader reads from
+	read   reading     // of the reading goroutine
+	write  writing     // of the writing goroutine
 
 	wake    chan struct{} // capacity 1: there is something for the writing goroutine
 	written chan struct{} // closed when the writing goroutine has ended
@@ -79,6 +80,10 @@ func newLink(owner *CM, conn *net.TCPConn, reader *cm.Reader, p peer) *link {
 	}
 	l.read.formats = formatTable{max: owner.config.MaxFormats, maxBytes: owner.config.MaxFormatBytes}
 	l.room.L = &l.mu
+	if owner.config.Place != nil && canPlace {
+		l.source = newQuickAcker(conn)
+		reader.SetPlace(l.place)
+	}
 	return l
 }
 

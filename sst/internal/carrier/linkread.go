@@ -10,7 +10,8 @@ import (
 
 // reading is what only the reading goroutine touches.
 type reading struct {
-	formats formatTable
+	formats   formatTable
+	placement *Placement // of the record that was read last, or nil
 }
 
 // readLoop hands units out until the connection ends, and returns why it did.
@@ -75,7 +76,12 @@ func (l *link) deliver(record []byte) error {
 		free()
 		return nil
 	}
+	in := Inbound{Format: f, Data: record, Free: free}
+	if l.reader.Placed() > 0 {
+		in.Placed = l.read.placement
+	}
+	l.read.placement = nil
 	l.stats.messagesIn.Add(1)
-	l.owner.config.Handler.Message(l, Inbound{Format: f, Data: record, Free: free})
+	l.owner.config.Handler.Message(l, in)
 	return nil
 }

@@ -28,9 +28,16 @@ func newQuickAcker(c *net.TCPConn) *quickAcker {
 // Read reads once. A short read means that the peer may be waiting.
 func (q *quickAcker) Read(b []byte) (int, error) {
 	n, err := q.conn.Read(b)
-	if q.raw != nil && err == nil && n < len(b) {
+	if err == nil && n < len(b) {
+		q.acknowledge()
+	}
+	return n, err
+}
+
+// acknowledge has the kernel acknowledge what it has.
+func (q *quickAcker) acknowledge() {
+	if q.raw != nil {
 		// A failure means that the connection ends, which the next read tells.
 		_ = sys.QuickAck(q.raw)
 	}
-	return n, err
 }
