@@ -216,3 +216,30 @@ func wantError(t *testing.T, what string, err, want error) {
 		t.Errorf("%s gave %v, want %v", what, err, want)
 	}
 }
+
+// descendantsOf lists the processes with a name that descend from one.
+func descendantsOf(t *testing.T, pid int, name string) (list []int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			continue // a thread that has ended
+		}
+		for _, word := range strings.Fields(string(b)) {
+			child, err := strconv.Atoi(word)
+			if err != nil {
+				continue
+			}
+			comm, err := os.ReadFile("/proc/" + word + "/comm")
+			if err == nil && strings.TrimSpace(string(comm)) == name {
+				list = append(list, child)
+			}
+			list = append(list, descendantsOf(t, child, name)...)
+		}
+	}
+	return list
+}

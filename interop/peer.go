@@ -71,6 +71,7 @@ type ReaderOptions struct {
 	Stream
 	WriterRanks int           // of the writer, which the values depend on; 0 means 1
 	WeftWriter  bool          // demand all that Weft can write; else ADIOS2's own losses are granted
+	Piped       bool          // the writer is weft pipe, of a file of ADIOS2: nothing is lost, nor is there what only Weft can write
 	Steps       int           // how many steps must be seen; 0 means any number
 	StopAfter   int           // close after so many steps; 0 means read to the end
 	Late        bool          // the first step need not be number 0
@@ -118,8 +119,11 @@ func ADIOS2Reader(t testing.TB, o ReaderOptions) *Peer {
 
 func (o ReaderOptions) args() []string {
 	args := append(o.Stream.args(), "--writer-ranks", strconv.Itoa(max(o.WriterRanks, 1)))
-	if o.WeftWriter {
+	switch {
+	case o.WeftWriter:
 		args = append(args, "--writer", "weft")
+	case o.Piped:
+		args = append(args, "--writer", "pipe")
 	}
 	if o.Steps > 0 {
 		args = append(args, "--steps", strconv.Itoa(o.Steps))
