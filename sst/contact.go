@@ -92,14 +92,15 @@ func printContact(to io.Writer, name string, c contactFile) error {
 	return nil
 }
 
+var errNoLine = errors.New("only empty lines")
+
 // readScreen reads the line that printContact, or an ADIOS2 writer, has printed.
 // It takes nothing from r that lies behind the line. Lines before it that are no
 // contact, such as the rest of what the writer printed, are skipped. It blocks as
 // r does.
 func readScreen(r io.Reader) (contactFile, error) {
-	var line, one []byte
-	var last error
-	one = make([]byte, 1)
+	var line []byte
+	one, last := make([]byte, 1), errNoLine
 	for n := 0; n < contactLimit; n++ {
 		_, err := io.ReadFull(r, one)
 		if err == nil && one[0] != '\n' {
@@ -115,10 +116,10 @@ func readScreen(r io.Reader) (contactFile, error) {
 		}
 		line = line[:0]
 		if err != nil {
-			return contactFile{}, fmt.Errorf("%w: the input ends without one: %w", ErrContact, errors.Join(last, err))
+			return contactFile{}, fmt.Errorf("%w: the input ends without one: %w: %w", ErrContact, last, err)
 		}
 	}
-	return contactFile{}, fmt.Errorf("%w: none in %d bytes of input: %w", ErrContact, contactLimit, errors.Join(last))
+	return contactFile{}, fmt.Errorf("%w: none in %d bytes of input: %w", ErrContact, contactLimit, last)
 }
 
 // readContact reads the contact file at path.

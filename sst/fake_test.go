@@ -106,8 +106,12 @@ func markAtom(t testing.TB) uint32 {
 
 func writeContact(t testing.TB, name string, stream int64, c cm.Contact) {
 	t.Helper()
-	text := fmt.Sprintf("#ADIOS2-SST v0\n%#x:%s", stream, c)
-	if err := os.WriteFile(name+".sst", []byte(text), 0o600); err != nil {
+	writeText(t, name+".sst", fmt.Sprintf("#ADIOS2-SST v0\n%#x:%s", stream, c))
+}
+
+func writeText(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

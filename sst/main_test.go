@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { testutil.Main(m) }
 
 // patience bounds every wait of a test; no test passes by it.
-const patience = 5 * time.Second
+const patience = 30 * time.Second
 
 // bounded returns a context that ends before the patience of the test does.
 func bounded(t testing.TB) context.Context {
@@ -271,3 +271,8 @@ func beginEOF(t testing.TB, r *sst.Reader) {
 }
 
 func isErr(err, want error) bool { return errors.Is(err, want) }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
