@@ -1,8 +1,11 @@
 package sst
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
+	"github.com/weft-fabric/weft/sst/cohort"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
@@ -18,7 +21,10 @@ func (r *Reader) join() error {
 	r.mu.Lock() // what the others have sent already waits until the channel is ours
 	defer r.mu.Unlock()
 	ch, err := r.cfg.Cohort.Join("reader "+r.name, (*readerHandler)(r))
-	if err != nil {
+	switch {
+	case errors.Is(err, cohort.ErrClosed):
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	case err != nil:
 		return fmt.Errorf("joining the cohort: %w", err)
 	}
 	r.channel = ch
@@ -44,8 +50,29 @@ func (r *Reader) tell(m cp.Message, ranks ...int) {
 	}
 	b := cp.AppendMessage(nil, m)
 	for _, rank := range ranks {
-		_ = r.channel.Send(rank, b)
+		if err := r.channel.Send(rank, b); errors.Is(err, cohort.ErrClosed) {
+			r.cutOff(err)
+			return
+		}
 	}
+}
+
+// cutOff takes in that the program has closed its cohort under the reader: nobody
+// else can tell us. The caller holds mu.
+func (r *Reader) cutOff(err error) {
+	r.channel = nil
+	if r.session == nil {
+		return
+	}
+	r.session.background(func(context.Context) {
+		if r.rank != 0 {
+			(*readerHandler)(r).Lost(0, err)
+			return
+		}
+		for _, rank := range r.others() {
+			(*readerHandler)(r).Lost(rank, err)
+		}
+	})
 }
 
 // others are all ranks but 0.

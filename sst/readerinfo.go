@@ -108,15 +108,15 @@ func (r *Reader) writerRanks() []WriterRank {
 	list := make([]WriterRank, 0, len(r.response.CP))
 	for rank, s := range r.plane.Stats() {
 		list = append(list, WriterRank{
-			Addr: contactAddr(r.response.CP[rank].Contact), Requests: s.Requests, Replied: s.Replied,
+			Addr: addrIn(r.response.CP[rank].Contact), Requests: s.Requests, Replied: s.Replied,
 			Pushes: s.Pushes, Pushed: s.Pushed, Duplicates: s.Duplicates,
 		})
 	}
 	return list
 }
 
-// contactAddr returns the address in a contact, "" if there is none.
-func contactAddr(text string) string {
+// addrIn returns the address in a contact, "" if there is none.
+func addrIn(text string) string {
 	c, err := cm.ParseContact(text)
 	if err != nil {
 		return ""

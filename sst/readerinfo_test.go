@@ -114,9 +114,9 @@ func TestF85ShortDestination(t *testing.T) {
 	}
 }
 
-// TestObserver asks a Weft writer to be left out of its counts, and refuses to
+// TestObserverRegisters asks a Weft writer to be left out of its counts, and refuses to
 // look on where the writer would count it.
-func TestObserver(t *testing.T) {
+func TestObserverRegisters(t *testing.T) {
 	p := newWriter(t, true)
 	open := p.opens(t, sst.ReaderConfig{Observer: true})
 	p.accept()
@@ -231,8 +231,8 @@ func TestWaited(t *testing.T) {
 	}
 }
 
-// TestScreen takes the contact from a person.
-func TestScreen(t *testing.T) {
+// TestContactFromScreen takes the contact from a person.
+func TestContactFromScreen(t *testing.T) {
 	name := streamName(t)
 	x := define(t, create(t, name, sst.WriterConfig{}), 8)
 	b, err := os.ReadFile(name + ".sst")

@@ -123,7 +123,7 @@ func (r *attached) info(c cp.Counts) AttachedReader {
 	case r.link != nil:
 		info.Addr = r.link.Info().Remote.String()
 	case len(r.ranks) > 0:
-		info.Addr = contactAddr(r.ranks[0].Contact)
+		info.Addr = addrIn(r.ranks[0].Contact)
 	}
 	switch {
 	case r.weft:

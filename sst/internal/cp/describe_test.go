@@ -83,38 +83,6 @@ func nameStep(m *sstmsg.TimestepMetadata) string {
 	return s
 }
 
-// nameReader renders the actions of a reader.
-func nameReader(actions []ReaderAction) []string {
-	var out []string
-	for _, a := range actions {
-		switch a := a.(type) {
-		case SendToWriter:
-			out = append(out, "send "+nameMsg(a.Msg))
-		case Opened:
-			out = append(out, "opened")
-		case OpenFailed:
-			out = append(out, "open failed: "+nameErr(a.Err))
-		case Absorb:
-			out = append(out, fmt.Sprintf("absorb %d", a.Step.Step))
-		case Deliver:
-			out = append(out, fmt.Sprintf("deliver %d", a.Step.Step))
-		case EndOfStream:
-			out = append(out, "end: "+nameErr(a.Err))
-		case Recycle:
-			out = append(out, "recycle")
-		case Forget:
-			out = append(out, fmt.Sprintf("forget %d", a.Step))
-		case Wake:
-			out = append(out, "wake")
-		case DropLink:
-			out = append(out, "drop link")
-		default:
-			out = append(out, fmt.Sprintf("%T", a))
-		}
-	}
-	return out
-}
-
 // same compares a description with what is wanted; nil and empty are alike.
 func same(t *testing.T, what string, got []string, want ...string) {
 	t.Helper()

@@ -96,10 +96,10 @@ func (m *ReaderMember) emit(a ReaderMemberAction) {
 func (m *ReaderMember) tell(msg Message) { m.emit(ToLeader{msg}) }
 
 func (m *ReaderMember) start() {
-	switch {
-	case m.phase == ReaderFailed: // the others were faster to fail
+	switch m.phase {
+	case ReaderFailed: // the others were faster to fail
 		m.emit(OpenFailed{m.failure})
-	case m.phase == ReaderIdle:
+	case ReaderIdle:
 		m.phase = ReaderOpening
 		m.tell(&m.cfg.Hello)
 	}
@@ -220,8 +220,11 @@ func (m *ReaderMember) advance() bool {
 
 // forget lets preloaded data go, up to a step that is over.
 func (m *ReaderMember) forget(step int64) {
-	n, _ := slices.BinarySearch(m.open, step)
-	m.emit(Forget{Step: step, Keep: slices.Clone(m.open[:n])})
+	f := Forget{Step: step}
+	if n, _ := slices.BinarySearch(m.open, step); n > 0 {
+		f.Keep = slices.Clone(m.open[:n])
+	}
+	m.emit(f)
 }
 
 func (m *ReaderMember) retain(step int64) {
