@@ -42,6 +42,9 @@ func (w *Writer) Stat() Stat {
 	if st.Readers == nil {
 		st.Readers = []AttachedReader{} // a list in JSON too
 	}
+	if st.RankBytes == nil {
+		st.RankBytes = []uint64{}
+	}
 	return st
 }
 

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +53,10 @@ func joinCohort(ctx context.Context, env Env, l cohort.Launch, dir string) (coho
 	if l.Size == 1 {
 		return nil, nil
 	}
-	c, err := cohort.FromLauncher(ctx, cohort.LauncherConfig{Environ: env.Environ, Dir: dir, Name: "weft", Logger: newLogger(env.Stderr)})
+	forming := &gate{Handler: newLogger(env.Stderr).Handler(), open: new(atomic.Bool)}
+	forming.open.Store(true)
+	defer forming.open.Store(false)
+	c, err := cohort.FromLauncher(ctx, cohort.LauncherConfig{Environ: env.Environ, Dir: dir, Name: "weft", Logger: slog.New(forming)})
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -60,6 +65,26 @@ func joinCohort(ctx context.Context, env Env, l cohort.Launch, dir string) (coho
 	}
 	return c, err
 }
+
+// gate is a slog.Handler that can be shut: once a team is formed, it says itself
+// which rank has gone, and once.
+type gate struct {
+	slog.Handler
+	open *atomic.Bool
+}
+
+// Enabled implements slog.Handler.
+func (g *gate) Enabled(ctx context.Context, level slog.Level) bool {
+	return g.open.Load() && g.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (g *gate) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &gate{g.Handler.WithAttrs(attrs), g.open}
+}
+
+// WithGroup implements slog.Handler.
+func (g *gate) WithGroup(name string) slog.Handler { return &gate{g.Handler.WithGroup(name), g.open} }
 
 // folderOf is the folder of a stream.
 func folderOf(name string) string { return filepath.Dir(name) }

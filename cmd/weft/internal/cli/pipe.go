@@ -232,10 +232,16 @@ func finishPipe(ctx context.Context, w *sst.Writer, c *copier, err error) error 
 // targetParams reads the parameters of the target.
 func targetParams(list []string) (sst.Params, error) {
 	p, err := parseParamList("--param", list)
-	if err == nil && p.QueueLimit == 0 {
+	if err != nil {
+		return p, err
+	}
+	if p.QueueLimit == 0 {
 		p.QueueLimit = pipeQueue
 	}
-	return p, err
+	if _, err := p.Effective(sst.WriterSide); err != nil {
+		return p, usageError{err}
+	}
+	return p, nil
 }
 
 // checkTarget refuses targets that are meant as files.

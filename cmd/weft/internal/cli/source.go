@@ -40,6 +40,7 @@ type sourceOptions struct {
 	session *sst.Session  // for streams; nil makes one
 	params  sst.Params    // of a reader, for streams
 	cohort  cohort.Cohort // that reads a stream together; nil for this process alone
+	observe bool          // of a stream: only look
 }
 
 var (

@@ -30,10 +30,11 @@ func aStat(at time.Duration, steps uint64) sst.Stat {
 	return sst.Stat{
 		Time: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC).Add(at), Stream: "0x1",
 		WriterInfo: sst.WriterInfo{
-			Path: "/run/sim.sst", Addr: "10.0.0.7:4711", Ranks: 3, Plane: "evpath", NextStep: steps, Held: 3, Bytes: 24_600_000, Written: steps * 8_200_000, Dropped: 2,
+			Path: "/run/sim.sst", Addr: "10.0.0.7:4711", Ranks: 3, Plane: "evpath", NextStep: steps, Held: 3, Bytes: 32_800_000, Queued: 24_600_000,
+			Written: steps * 8_200_000, Dropped: 2, RankBytes: []uint64{8_200_000, 16_400_000, 0},
 			Readers: []sst.AttachedReader{
-				{Addr: "10.0.0.9:50001", Ranks: 4, Release: "2.12", Active: true, Sent: 17, Released: 14, Held: 3},
-				{Addr: "10.0.0.10:5", Ranks: 1, Release: "Weft", Sent: 0, Dropped: 12345},
+				{Addr: "10.0.0.9:50001", Ranks: 4, Release: "2.12", Plane: "evpath", Active: true, Sent: 17, Released: 14, Lag: 4, Held: 3, HeldBytes: 24_600_000},
+				{Addr: "10.0.0.10:5", Ranks: 1, Release: "Weft", Plane: "evpath", Sent: 0, Dropped: 12345},
 			},
 		},
 		Params: []sst.EffectiveParam{{Name: "QueueLimit", Value: "4", Set: true}, {Name: "QueueFullPolicy", Value: "Discard", Set: true}},
@@ -48,11 +49,11 @@ func TestStatView(t *testing.T) {
 		"stream   sim at 10.0.0.7:4711, 3 writer ranks, sockets (evpath)",
 		"steps    30, 10.0/s, 2 dropped",
 		"data     246.0 MB written, 82.0 MB/s",
-		"queue    3 of 4 steps, 24.6 MB (Discard)",
+		"queue    3 of 4 steps, 24.6 MB (Discard), 32.8 MB of memory here",
 		"readers  2",
-		"  ADDRESS         RELEASE  RANKS  LAG  HELD  SENT  DROPPED",
-		"  10.0.0.9:50001  2.12         4    3     3    17        0",
-		"  10.0.0.10:5     Weft         1    0     0     0    12345  opening",
+		"  ADDRESS         RELEASE  PLANE   RANKS  LAG  HELD    BYTES  SENT  DROPPED",
+		"  10.0.0.9:50001  2.12     evpath      4    4     3  24.6 MB    17        0",
+		"  10.0.0.10:5     Weft     evpath      1    0     0      0 B     0    12345  opening",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -64,7 +65,7 @@ func TestStatView(t *testing.T) {
 		`stream   b\a at a\x1b[31m:1, 1 writer rank, pl\nane`,
 		"steps    0; no more come, readers take what is there",
 		"data     0 B written",
-		"queue    0 steps, 0 B",
+		"queue    0 steps, 0 B, 0 B of memory here",
 		"readers  3",
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -235,10 +236,15 @@ func TestStatJSONForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second, _ := strings.Cut(b.String(), "\n")
-	const golden = `{"name":"sim","time":"2026-05-01T12:00:02Z","stream":"0x1","path":"/run/sim.sst","addr":"10.0.0.7:4711","ranks":3,"plane":"evpath",` +
-		`"next_step":30,"held":3,"bytes":24600000,"written":246000000,"dropped":2,"ending":false,"readers":[` +
-		`{"addr":"10.0.0.9:50001","ranks":4,"release":"2.12","active":true,"sent":17,"released":14,"dropped":0,"held":3},` +
-		`{"addr":"10.0.0.10:5","ranks":1,"release":"Weft","active":false,"sent":0,"released":0,"dropped":12345,"held":0}],` +
+	const golden = `{"name":"sim","time":"2026-05-01T12:00:02Z","stream":"0x1","path":"/run/sim.sst","addr":"10.0.0.7:4711","rank":0,"size":0,"base":0,"own":0,` +
+		`"ranks":3,"plane":"evpath","next_step":30,"held":3,"bytes":32800000,"queued":24600000,"written":246000000,"dropped":2,"ending":false,` +
+		`"rank_bytes":[8200000,16400000,0],"readers":[` +
+		`{"addr":"10.0.0.9:50001","ranks":4,"release":"2.12","plane":"evpath","served":0,"active":true,"observer":false,"sent":17,"released":14,"dropped":0,` +
+		`"lag":4,"held":3,"held_bytes":24600000},` +
+		`{"addr":"10.0.0.10:5","ranks":1,"release":"Weft","plane":"evpath","served":0,"active":false,"observer":false,"sent":0,"released":0,"dropped":12345,` +
+		`"lag":0,"held":0,"held_bytes":0}],` +
+		`"policy":{"rendezvous":0,"queue_limit":0,"queue_limit_bytes":0,"queue_full_policy":"","block_at":"","reserve":0,"first_precious":false,` +
+		`"distribution":"","registration":"","preload":false,"lag_notice":0,"lag_limit":0,"warn_bytes":0},` +
 		`"more_readers":0,"params":[{"name":"QueueLimit","value":"4","set":true},{"name":"QueueFullPolicy","value":"Discard","set":true}],` +
 		`"rates":{"seconds":2,"steps_per_second":10,"bytes_per_second":82000000}}` + "\n"
 	if d := cmp.Diff(golden, second); d != "" {

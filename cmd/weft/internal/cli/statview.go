@@ -60,14 +60,14 @@ func queueText(st sst.Stat) string {
 	if limit := paramOf(st, "QueueLimit"); limit != "" && limit != "0" {
 		text = fmt.Sprintf("%d of %s steps", st.Held, limit)
 	}
-	text += ", " + byteText(float64(st.Bytes))
+	text += ", " + byteText(float64(st.Queued))
 	if limit := paramOf(st, "QueueLimitBytes"); limit != "" && limit != "0" {
 		text += " of " + limit
 	}
 	if policy := paramOf(st, "QueueFullPolicy"); policy != "" {
 		text += " (" + policy + ")"
 	}
-	return text
+	return text + ", " + byteText(float64(st.Bytes)) + " of memory here"
 }
 
 // paramOf returns the value of a parameter of the writer, "" if it told none.
@@ -93,26 +93,28 @@ func readerTable(st sst.Stat) []string {
 	if len(st.Readers) == 0 {
 		return nil
 	}
-	rows := [][]string{{"ADDRESS", "RELEASE", "RANKS", "LAG", "HELD", "SENT", "DROPPED", ""}}
+	rows := [][]string{{"ADDRESS", "RELEASE", "PLANE", "RANKS", "LAG", "HELD", "BYTES", "SENT", "DROPPED", ""}}
 	for _, r := range st.Readers {
 		rows = append(rows, []string{
-			r.Addr, r.Release, strconv.Itoa(r.Ranks), lagText(r), strconv.Itoa(r.Held),
+			r.Addr, r.Release, r.Plane, strconv.Itoa(r.Ranks), strconv.FormatInt(r.Lag, 10), strconv.Itoa(r.Held), byteText(float64(r.HeldBytes)),
 			strconv.FormatInt(r.Sent, 10), strconv.FormatInt(r.Dropped, 10), readerState(r),
 		})
 	}
-	lines := alignColumns(rows, 2)
+	lines := alignColumns(rows, 3)
 	if st.MoreReaders > 0 {
 		lines = append(lines, fmt.Sprintf("  and %s", plural(st.MoreReaders, "more reader")))
 	}
 	return lines
 }
 
-// lagText is the number of steps that a reader is behind.
-func lagText(r sst.AttachedReader) string { return strconv.Itoa(r.Held) }
-
 // readerState says what is special about a reader.
 func readerState(r sst.AttachedReader) string {
-	if !r.Active {
+	switch {
+	case r.Observer && !r.Active:
+		return "observer, opening"
+	case r.Observer:
+		return "observer"
+	case !r.Active:
 		return "opening"
 	}
 	return ""

@@ -39,7 +39,7 @@ func openStream(ctx context.Context, log *slog.Logger, name string, opt sourceOp
 	if opt.timeout > 0 && params.OpenTimeoutSecs == 0 {
 		params.OpenTimeoutSecs = max(1, int((opt.timeout+time.Second-1)/time.Second))
 	}
-	r, err := sst.Open(ctx, name, sourceConfig(s.session, params, opt.cohort))
+	r, err := sst.Open(ctx, name, sourceConfig(s.session, params, opt))
 	if err != nil {
 		return nil, errors.Join(err, s.closeSession(true))
 	}

@@ -5,16 +5,13 @@ import (
 	"github.com/weft-fabric/weft/sst/cohort"
 )
 
-// This file is all that the command knows of how streams are configured for
-// cohorts and observers.
-
 // targetConfig configures the writer of this process, which stands for some
 // ranks; a cohort of nil is this process alone.
 func targetConfig(session *sst.Session, p sst.Params, c cohort.Cohort, ranks int) sst.WriterConfig {
-	return sst.WriterConfig{Session: session, Params: p, Ranks: ranks}
+	return sst.WriterConfig{Session: session, Params: p, Cohort: c, Ranks: ranks}
 }
 
 // sourceConfig configures the reader of this process.
-func sourceConfig(session *sst.Session, p sst.Params, c cohort.Cohort) sst.ReaderConfig {
-	return sst.ReaderConfig{Session: session, Params: p}
+func sourceConfig(session *sst.Session, p sst.Params, opt sourceOptions) sst.ReaderConfig {
+	return sst.ReaderConfig{Session: session, Params: p, Cohort: opt.cohort, Observer: opt.observe}
 }

@@ -145,7 +145,10 @@ func (t *team) end(ctx context.Context, err error, hurry bool) error {
 	}
 	defer t.cancel(nil)
 	mine := t.endingOf(err)
-	hurry = mine.Code != exitOK && !mine.Follow && (hurry || ctx.Err() != nil)
+	hurry = mine.Code != exitOK && (hurry || ctx.Err() != nil)
+	if hurry && mine.Follow { // let the other one speak first
+		_ = t.await(ctx, teamGrace, t.over)
+	}
 	t.mu.Lock()
 	switch {
 	case t.leads() && hurry:
@@ -162,7 +165,7 @@ func (t *team) end(ctx context.Context, err error, hurry bool) error {
 	if hurry {
 		limit = teamGrace
 	}
-	_ = t.await(ctx, limit, func() bool { return t.verdict != nil || t.lost })
+	_ = t.await(ctx, limit, t.over)
 	t.mu.Lock()
 	verdict := t.verdict
 	t.mu.Unlock()
@@ -194,6 +197,9 @@ func (t *team) withoutRoot(ctx context.Context, mine *ending) error {
 	return &rankError{rank: t.rank, code: max(mine.Code, exitFailed), text: mine.Text}
 }
 
+// over reports whether nothing can be added any more. The caller holds mu.
+func (t *team) over() bool { return t.verdict != nil || t.lost }
+
 // toldError is an error that stderr has been told of, here or by another rank.
 type toldError struct{ code int }
 
@@ -209,11 +215,23 @@ func (t *team) endingOf(err error) *ending {
 	if err == nil || errors.Is(err, errReported) {
 		return e
 	}
-	e.Text = message(err)
-	for _, follows := range []error{errTeam, sst.ErrRankFailed, sst.ErrStepAborted, cohort.ErrRankGone} {
-		e.Follow = e.Follow || errors.Is(err, follows)
-	}
+	e.Text, e.Follow = message(err), follows(err)
 	return e
+}
+
+// follows reports whether an error only follows from what another rank met. The
+// ranks of a stream tell each other errors as values that can say None.
+func follows(err error) bool {
+	for _, known := range []error{errTeam, sst.ErrRankFailed, sst.ErrStepAborted, cohort.ErrRankGone} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	_, told := errors.AsType[interface {
+		error
+		None() bool
+	}](err)
+	return told
 }
 
 // ended notes how a rank has ended, at rank 0; the last one brings the verdict.
@@ -249,8 +267,7 @@ func (t *team) decide(e *ending) {
 	}
 }
 
-// tellAll sends a note to every other rank. One that is gone is noticed
-// elsewhere. The caller holds mu.
+// tellAll sends a note to every other rank. The caller holds mu.
 func (t *team) tellAll(n note) {
 	for rank := 1; rank < t.size; rank++ {
 		t.tell(rank, n)
@@ -259,14 +276,11 @@ func (t *team) tellAll(n note) {
 
 func (t *team) tellRoot(n note) { t.tell(0, n) }
 
+// tell sends a note. That a rank is gone is no error here: Lost tells, after the
+// last note of that rank, which may be the verdict.
 func (t *team) tell(rank int, n note) {
-	b, err := json.Marshal(n)
-	if err == nil {
-		err = t.channel.Send(rank, b)
-	}
-	if err != nil && rank == 0 {
-		t.lost = true
-		t.notify()
+	if b, err := json.Marshal(n); err == nil { // it always is
+		_ = t.channel.Send(rank, b)
 	}
 }
 
