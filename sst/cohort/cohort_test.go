@@ -269,7 +269,7 @@ type logLines struct {
 
 func newLog() (*logLines, *slog.Logger) {
 	l := &logLines{lines: make(chan string, 1024)}
-	return l, slog.New(slog.NewTextHandler(l, nil))
+	return l, slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 func (l *logLines) Write(b []byte) (int, error) {
