@@ -40,6 +40,7 @@ func TestSoakAttachCycles(t *testing.T) {
 			t.Errorf("rank %d: %+v after %d cycles, %+v after %d", rank, b, cycles, a, cycles/4+1)
 		}
 	}
+	wantNoFiles(t, dir, "zoo.sst") // killed readers have left none
 	w.Send(wordLeave)
 	w.OK()
 }

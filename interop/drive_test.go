@@ -3,13 +3,16 @@ package interop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/interop/zoo"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/step"
@@ -214,5 +217,63 @@ func wantError(t *testing.T, what string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Errorf("%s gave %v, want %v", what, err, want)
+	}
+}
+
+// descendantsOf lists the processes with a name that descend from one.
+func descendantsOf(t *testing.T, pid int, name string) (list []int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			continue // a thread that has ended
+		}
+		for _, word := range strings.Fields(string(b)) {
+			child, err := strconv.Atoi(word)
+			if err != nil {
+				continue
+			}
+			comm, err := os.ReadFile("/proc/" + word + "/comm")
+			if err == nil && strings.TrimSpace(string(comm)) == name {
+				list = append(list, child)
+			}
+			list = append(list, descendantsOf(t, child, name)...)
+		}
+	}
+	return list
+}
+
+// stop stops a process, and returns when every thread of it stands still.
+func stop(t *testing.T, p *testutil.Process) {
+	t.Helper()
+	signal(t, p, syscall.SIGSTOP)
+	eventually(t, "a process that stands still", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.Pid()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range threads {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				continue // a thread that has ended
+			}
+			// The state follows the name, which is in brackets and may hold anything.
+			if i := strings.LastIndexByte(string(text), ')'); i < 0 || !strings.HasPrefix(string(text[i:]), ") T") {
+				return false
+			}
+		}
+		return len(threads) > 0
+	})
+}
+
+// signal sends a signal to a process.
+func signal(t *testing.T, p *testutil.Process, s syscall.Signal) {
+	t.Helper()
+	if err := p.Signal(s); err != nil {
+		t.Fatal(err)
 	}
 }

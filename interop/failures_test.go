@@ -184,9 +184,7 @@ func TestF22WriterKilled(t *testing.T) {
 		if first.err != nil {
 			t.Fatal(first.err)
 		}
-		if err := w.Signal(syscall.SIGSTOP); err != nil { // nobody answers, but the connection holds
-			t.Fatal(err)
-		}
+		stop(t, w.Process) // nobody answers, but the connection holds
 		got := make(chan error, 1)
 		go func() {
 			_, err := StepJSON(t.Context(), first.st)
@@ -336,9 +334,7 @@ func TestF29WriterStopped(t *testing.T) {
 			if rendezvous == "0" {
 				w.Expect("STEP 0")
 			}
-			if err := w.Signal(syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			stop(t, w.Process)
 			start := time.Now()
 			_, err := sst.Open(t.Context(), name, sst.ReaderConfig{Params: sst.Params{OpenTimeoutSecs: 2}})
 			if took := time.Since(start); took > 3*time.Second {

@@ -35,7 +35,7 @@ func TestReaderRankStopped(t *testing.T) {
 			o.Ranks = 1
 			other := WeftReader(t, o)
 			stopped.Expect("STEP ")
-			signal(t, stopped.Ranks[1], syscall.SIGSTOP)
+			stop(t, stopped.Ranks[1])
 			if policy == "Block" {
 				wantStandstill(t, w)
 			} else {
@@ -53,13 +53,6 @@ func TestReaderRankStopped(t *testing.T) {
 			}
 			w.OK()
 		})
-	}
-}
-
-func signal(t *testing.T, p *testutil.Process, s syscall.Signal) {
-	t.Helper()
-	if err := p.Signal(s); err != nil {
-		t.Fatal(err)
 	}
 }
 

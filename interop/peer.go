@@ -47,11 +47,10 @@ type Stream struct {
 	Suite string
 	// Lock: a writer locks its definitions, a reader its selections, in the first
 	// step.
-	Lock bool
-
-	// For Weft cohorts only.
-	Local  bool     // all ranks in one process
-	Prefix []string // a command that runs the process, "ip netns exec NAME"
+	Lock  bool
+	Local bool // all ranks in one process; for Weft cohorts only
+	// Prefix is a command that runs what comes behind it, "ip netns exec NAME".
+	Prefix []string
 }
 
 // WriterOptions configure [ADIOS2Writer].
@@ -71,6 +70,7 @@ type ReaderOptions struct {
 	Stream
 	WriterRanks int           // of the writer, which the values depend on; 0 means 1
 	WeftWriter  bool          // demand all that Weft can write; else ADIOS2's own losses are granted
+	Piped       bool          // the writer is weft pipe, of a file of ADIOS2: nothing is lost, nor is there what only Weft can write
 	Steps       int           // how many steps must be seen; 0 means any number
 	StopAfter   int           // close after so many steps; 0 means read to the end
 	Late        bool          // the first step need not be number 0
@@ -118,8 +118,11 @@ func ADIOS2Reader(t testing.TB, o ReaderOptions) *Peer {
 
 func (o ReaderOptions) args() []string {
 	args := append(o.Stream.args(), "--writer-ranks", strconv.Itoa(max(o.WriterRanks, 1)))
-	if o.WeftWriter {
+	switch {
+	case o.WeftWriter:
 		args = append(args, "--writer", "weft")
+	case o.Piped:
+		args = append(args, "--writer", "pipe")
 	}
 	if o.Steps > 0 {
 		args = append(args, "--steps", strconv.Itoa(o.Steps))
@@ -179,29 +182,30 @@ func (s Stream) start(t testing.TB, program string, args []string) *Peer {
 	if s.Ranks > 1 {
 		command = append([]string{"mpirun", "-n", strconv.Itoa(s.Ranks)}, command...)
 	}
-	return runIn(t, s.Suite, s.Dir, s.Env, command)
+	return s.run(t, command)
 }
 
-// run starts a command inside the root, in dir.
+// run starts a command inside the usual root, in dir.
 func run(t testing.TB, dir string, env, command []string) *Peer {
 	t.Helper()
-	return runIn(t, suite, dir, env, command)
+	return Stream{Dir: dir, Env: env}.run(t, command)
 }
 
-// runIn is run with the root of a suite; "" means the usual one.
-func runIn(t testing.TB, in, dir string, env, command []string) *Peer {
+// run starts a command inside the root, in the folder of the stream.
+func (s Stream) run(t testing.TB, command []string) *Peer {
 	t.Helper()
-	if in == "" {
-		in = suite
-	}
-	if in == newer {
-		requireNewer(t)
-	}
-	if dir == "" {
+	if s.Dir == "" {
 		t.Fatal("interop: Stream.Dir is not set")
 	}
+	in := s.Suite
+	switch in {
+	case "":
+		in = suite
+	case newer:
+		requireNewer(t)
+	}
 	programs := filepath.Join(testutil.ModuleRoot(t), "interop", "peers")
-	how := testutil.Run{Dir: dir, Binds: []string{dir, programs + ":" + inside}, Env: env}
+	how := testutil.Run{Dir: s.Dir, Binds: []string{s.Dir, programs + ":" + inside}, Env: s.Env, Prefix: s.Prefix}
 	return &Peer{testutil.Root(t, in).Start(t, how, command[0], command[1:]...), t}
 }
 

@@ -111,8 +111,11 @@ func (r *rankReader) check() zoo.Check { return r.o.check() }
 // check is what a Weft reader with these options must see.
 func (o ReaderOptions) check() zoo.Check {
 	c := zoo.Check{Ranks: max(o.WriterRanks, 1), From: zoo.ADIOS2Stream, Prefixes: o.Vars, NoAttributes: o.NoAttributes, AttributesMayMiss: o.Late && !o.WeftWriter}
-	if o.WeftWriter {
+	switch {
+	case o.WeftWriter:
 		c.From = zoo.Weft
+	case o.Piped:
+		c.From = zoo.ADIOS2File
 	}
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,9 @@ type Run struct {
 	Dir   string   // folder to start in, as seen inside; "" means /
 	Binds []string // folders shown inside, HOST or HOST:INSIDE; HOST alone keeps its path
 	Env   []string // added to the environment of the test
+
+	// Prefix is a command that runs what comes behind it, such as "ip netns exec NAME".
+	Prefix []string
 }
 
 // Root returns the root of a suite ("trixie"), which it makes first if need be (a minute, and once
@@ -89,7 +93,9 @@ func (r *PeerRoot) Path() string { return r.path }
 // the folders of run.Binds.
 func (r *PeerRoot) Start(t testing.TB, run Run, name string, args ...string) *Process {
 	t.Helper()
-	return Start(t, "", run.Env, r.script, r.arguments(run, name, args)...)
+	command := append(slices.Clone(run.Prefix), r.script)
+	command = append(command, r.arguments(run, name, args)...)
+	return Start(t, "", run.Env, command[0], command[1:]...)
 }
 
 func (r *PeerRoot) arguments(run Run, name string, args []string) []string {
