@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -15,7 +14,7 @@ func requireNewer(t testing.TB) {
 	testutil.Require(t, testutil.Superuser(), testutil.Program("unshare"), testutil.Program("chroot"))
 	cmd := exec.Command(filepath.Join(testutil.ModuleRoot(t), "interop", "root.sh"), "make", newer)
 	if !testutil.PeersRequired() {
-		cmd.Env = append(os.Environ(), "WEFT_ROOT_INSTALL=0")
+		cmd.Env = append(cmd.Environ(), "WEFT_ROOT_INSTALL=0")
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Skipf("THE LATER RELEASE OF ADIOS2 IS NOT TESTED: no root of Debian %s: %v\n%s", newer, err, out)

@@ -112,7 +112,7 @@ func load(root string) ([]*source, error) {
 			}
 			return nil
 		}
-		if !d.Type().IsRegular() {
+		if !d.Type().IsRegular() || d.Name() == ".git" { // a file in a second working tree
 			return nil
 		}
 		text, err := os.ReadFile(file)

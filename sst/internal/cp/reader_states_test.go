@@ -16,7 +16,7 @@ import (
 
 // readerDoc is the page that shows how a reader behaves. Its diagrams stand
 // between markers and are what the machines really do.
-const readerDoc = "docs/sst-behaviour-reader.md"
+const readerDoc = "docs/sst-behaviour.md"
 
 // readerTriggers say what users know events by; a message that is not listed has
 // its name on the wire.

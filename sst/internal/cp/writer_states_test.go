@@ -15,7 +15,7 @@ import (
 
 // The page that shows users the states of a writer, and what frames them there.
 const (
-	writerPage       = "docs/sst-behaviour-writer.md"
+	writerPage       = "docs/sst-behaviour.md"
 	writerPageMarker = "<!-- writer-member-states -->"
 	pageMarkerEnd    = "<!-- end -->"
 )
