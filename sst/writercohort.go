@@ -85,7 +85,7 @@ func (w *Writer) lead(a cp.WriterAction) {
 			w.send(a.Member, cp.AppendMessage(nil, a.Msg))
 		}
 	case cp.DropReader:
-		w.dropReader(a.Reader, a.Err)
+		w.dropReader(a)
 	case cp.PublishContact:
 		w.publish = true
 		w.changed.notify()

@@ -20,7 +20,6 @@ type attached struct {
 	link    carrier.Link
 	options sstmsg.Options
 	weft    bool
-	active  bool                  // it has activated, and may be told things
 	ranks   []sstmsg.EvpathReader // how its ranks are reached
 	ids     []int64               // identities that we issued for it
 	served  uint64                // bytes that this process has sent to it
@@ -120,9 +119,6 @@ func (w *Writer) fromReader(key readerKey, m sstmsg.Message) {
 	if w.leader == nil || r == nil {
 		return
 	}
-	if _, ok := m.(*sstmsg.ReaderActivate); ok {
-		r.active = true
-	}
 	w.tellLeader(cp.FromReader{Reader: key, Msg: m})
 }
 
@@ -176,26 +172,30 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	w.session.post(l, reply, sstmsg.Options{}, d.release)
 }
 
-// dropReader forgets a reader at rank 0. One that cannot be told why, because it
-// is no Weft reader, sees the end of its link.
-func (w *Writer) dropReader(key readerKey, err error) {
-	r := w.readers[key]
+// dropReader forgets a reader at rank 0. One that has no ear for the reason sees
+// the end of its link, even if other streams share it (docs/decisions/0003).
+func (w *Writer) dropReader(a cp.DropReader) {
+	r := w.readers[a.Reader]
 	if r == nil {
 		return
 	}
-	w.forget(key)
-	if err == nil {
+	w.forget(a.Reader)
+	if a.Err == nil {
 		return
 	}
-	if !r.weft && (!r.active || !errors.Is(err, ErrClosed)) {
-		r.link.Abort(err)
+	args := []any{"stream", w.path, "reader", r.link.Info().Remote.String(), "error", a.Err}
+	if a.Cut {
+		if n := w.session.streamsOn(r.link); n > 0 {
+			args = append(args, "other streams that lose the connection with it", n)
+		}
+		r.link.Abort(a.Err)
 	}
 	if w.failure == nil {
 		what := "a reader failed; the stream goes on"
-		if errors.Is(err, ErrEvicted) {
+		if errors.Is(a.Err, ErrEvicted) {
 			what = "a reader was detached: it is too slow; the stream goes on"
 		}
-		w.say(what, "stream", w.path, "reader", r.link.Info().Remote.String(), "error", err)
+		w.say(what, args...)
 	}
 }
 

@@ -41,7 +41,7 @@ func (w *WriterLeader) fromMember(k int, msg Message) {
 	case *Admitted:
 		w.admitted(k, msg)
 	case *PushFailed:
-		w.drop(w.reader(msg.Reader), fmt.Errorf("push of rank %d: %w", k, orEOF(msg.Cause.Err())))
+		w.expel(w.reader(msg.Reader), sstmsg.CloseFailed, fmt.Errorf("push of rank %d: %w", k, orEOF(msg.Cause.Err())))
 	case *Finished:
 		w.memberFinished(k)
 	default:
