@@ -89,6 +89,12 @@ func discarded(n int64) ReaderEvent {
 	return from(&sstmsg.TimestepMetadata{ReaderID: testReader, Step: n, CohortSize: 1, Attributes: []sstmsg.Block{{}}})
 }
 
+// inMode changes the preload mode of a step.
+func inMode(mode int32, e ReaderEvent) ReaderEvent {
+	e.(FromWriter).Msg.(*sstmsg.TimestepMetadata).PreloadMode = mode
+	return e
+}
+
 // discardedWith is a discarded step that brings an attribute.
 func discardedWith(n int64) ReaderEvent {
 	e := discarded(n)

@@ -567,6 +567,17 @@ var configTable = map[string]struct {
 		on(memberReleases(0, 2), "recycle"),
 		on(memberReleases(0, 0), "send ReleaseTimestep 0 to 42", "send ReleaseTimestep 1 to 42", "send ReleaseTimestep 2 to 42", "recycle"),
 	)},
+	// A writer learns in the first step of its mode, also if nobody gets that.
+	"latest, the preload mode of a step that is passed over": {func(c *ReaderConfig) { c.Latest = true }, opening(
+		on(inMode(2, arrives(0))), on(inMode(2, arrives(1))),
+		on(asks(0, 0), "all: not step 0 skipped 1 mode 2", "recycle", "all: #0 step 1 skipped 1 mode 2", "send ReleaseTimestep 0 to 42"),
+	)},
+	"the preload mode of steps that were dropped": {nil, opening(
+		on(discarded(0), "recycle"), on(discarded(1), "recycle"),
+		on(inMode(2, discarded(2)), "recycle"), on(inMode(2, discarded(3)), "recycle"),
+		on(inMode(2, arrives(4))),
+		on(asks(0, 0), "all: not step 0 skipped 2", "all: not step 2 skipped 4 mode 2", "all: #0 step 4 skipped 4 mode 2"),
+	)},
 	"latest goes to the newest at the first ask": {func(c *ReaderConfig) { c.Latest, c.Members = true, 2 }, cohortOf(2, attempt(),
 		on(arrives(0)), on(arrives(1)),
 		on(asks(1, 0), "all: not step 0 skipped 1", "recycle", "all: #0 step 1 skipped 1", "send ReleaseTimestep 0 to 42"),
