@@ -116,11 +116,11 @@ func (r *Reader) leaderActions(actions []cp.ReaderAction) {
 			if a.Member == 0 {
 				r.inbox.leader = append(r.inbox.leader, a.Msg)
 			} else {
-				r.tell(a.Msg, a.Member)
+				r.ranks.send(a.Msg, a.Member)
 			}
 		case cp.ToAll:
 			r.inbox.leader = append(r.inbox.leader, a.Msg)
-			r.tell(a.Msg, r.others()...)
+			r.ranks.send(a.Msg, r.ranks.others()...)
 		case cp.OpenFailed:
 			r.outcome(outcome{err: a.Err})
 		case cp.TryAgain:
@@ -146,10 +146,10 @@ func (r *Reader) memberActions(actions []cp.ReaderMemberAction) (t taken) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case cp.ToLeader:
-			if r.rank == 0 {
+			if r.ranks.rank == 0 {
 				r.inbox.member = append(r.inbox.member, a.Msg)
 			} else {
-				r.tell(a.Msg, 0)
+				r.ranks.send(a.Msg, 0)
 			}
 		case cp.Opened:
 			r.accepted(a.ReaderOpened)

@@ -59,7 +59,8 @@ func oneLife(t *testing.T, rng *rand.Rand) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	errs = l.all(func(rank int) error { return l.live(rank, rand.New(rand.NewPCG(1, uint64(rank)+rng.Uint64()%2))) })
+	seed := rng.Uint64()
+	errs = l.all(func(rank int) error { return l.live(rank, rand.New(rand.NewPCG(seed, uint64(rank)))) })
 	stop()
 	return errors.Join(errors.Join(errs...), g.Wait())
 }

@@ -138,8 +138,8 @@ func (l *ReaderLeader) left(member int) {
 	switch {
 	case l.present == 0:
 		l.everybodyLeft()
-	case s.hello == nil && l.phase < Registering:
-		l.openingFailed(fmt.Errorf("reader rank %d closed while the others opened: %w", member, ErrRankLost))
+	case s.hello == nil: // it may have been the last one that was waited for
+		l.register()
 	}
 }
 
@@ -177,7 +177,21 @@ func (l *ReaderLeader) memberLost(member int, err error) {
 		return
 	}
 	l.takeOut(member)
-	why := fmt.Errorf("reader rank %d: %w: %w", member, ErrRankLost, orEOF(err))
+	l.cohortFails(fmt.Errorf("reader rank %d: %w: %w", member, ErrRankLost, orEOF(err)))
+}
+
+// memberFailed ends the stream for all because of a member that cannot go on, or
+// that could not even say hello: its own parameters were refused, say.
+func (l *ReaderLeader) memberFailed(member int, cause Fault) {
+	if l.seats[member].away {
+		return
+	}
+	l.takeOut(member)
+	l.cohortFails(fmt.Errorf("reader rank %d: %w", member, orClosed(cause.Err())))
+}
+
+// cohortFails ends the stream for all.
+func (l *ReaderLeader) cohortFails(why error) {
 	switch l.phase {
 	case Idle, Querying, Registering:
 		l.cancel(why)

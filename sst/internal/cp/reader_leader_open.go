@@ -54,7 +54,6 @@ func (l *ReaderLeader) hello(member int, h *ReaderHello) {
 		return
 	}
 	s.hello = h
-	l.hellos++
 	if h.Params != l.cfg.Params && (l.phase == Idle || l.phase == Querying) {
 		l.openingFailed(fmt.Errorf("reader rank %d has other parameters than rank 0: %q, not %q: %w", member, h.Params, l.cfg.Params, ErrParam))
 		return
@@ -121,17 +120,32 @@ func (l *ReaderLeader) tooLate(err error) {
 // register sends ReaderRegister once the plane is chosen and every member can
 // be named in it.
 func (l *ReaderLeader) register() {
-	if l.phase != Querying || l.plane == "" || l.hellos < len(l.seats) {
+	if l.phase != Querying || l.plane == "" || !l.assembled() {
 		return
 	}
 	l.turn(Registering)
 	l.send(l.registration())
 }
 
+// assembled reports whether every member has said hello, or has left before.
+func (l *ReaderLeader) assembled() bool {
+	for i := range l.seats {
+		if s := &l.seats[i]; s.hello == nil && (i == 0 || !s.away) {
+			return false
+		}
+	}
+	return true
+}
+
+// registration names the members. One that has left without a hello is not known
+// to the writer.
 func (l *ReaderLeader) registration() *sstmsg.ReaderRegister {
 	m := &sstmsg.ReaderRegister{WriterID: l.attempt.StreamID, Condition: l.attempt.Register}
 	first := l.seats[0].hello
 	for _, s := range l.seats {
+		if s.hello == nil {
+			continue
+		}
 		c, d := s.hello.CP, s.hello.DP
 		c.Contact = l.contact(c.Contact, first.CP.Contact)
 		d.Contact = l.contact(d.Contact, first.DP.Contact)

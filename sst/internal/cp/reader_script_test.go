@@ -125,6 +125,10 @@ func memberReleases(m int, step int64) ReaderEvent { return FromMember{m, &Relea
 func locks(m int) ReaderEvent                      { return FromMember{m, &Locked{}} }
 func memberLeaves(m int) ReaderEvent               { return FromMember{m, &Left{}} }
 
+func memberFails(m int, err error) ReaderEvent {
+	return FromMember{m, &StreamFailed{NewFault(err)}}
+}
+
 // line is an event and what must follow from it.
 type line struct {
 	do   ReaderEvent

@@ -514,9 +514,40 @@ var cohortTable = map[string][]line{
 		on(MemberLost{1, nil}, "all: failed ErrRankLost", "recycle", "drop link"),
 	),
 	"a rank closes before its hello": {
+		on(memberLeaves(1)),
 		on(memberHello(0)),
-		on(memberLeaves(1), "open failed: ErrRankLost", "all: failed ErrRankLost"),
+		on(attempt(), "send DPQuery"),
+		on(plane("evpath"), "send ReaderRegister", "recycle"),
+		on(response(nil), "send ReaderActivate to 42", "all: readeropened", "recycle"),
+		on(memberHello(1)), // which means nothing any more
 	},
+	"a rank closes before its hello, and is waited for": {
+		on(memberHello(0)),
+		on(attempt(), "send DPQuery"),
+		on(plane("evpath"), "recycle"),
+		on(memberLeaves(1), "send ReaderRegister"),
+	},
+	"all close before they open": {
+		on(memberLeaves(1)),
+		on(memberLeaves(0), "open failed: ErrClosed"),
+	},
+	// F07, F08: a rank whose own configuration is refused.
+	"a rank is refused": {
+		on(memberHello(0)),
+		on(memberFails(1, ErrParam), "open failed: ErrParam", "all: failed ErrParam"),
+		on(memberFails(1, ErrParam)),
+		on(attempt(), "drop link"),
+	},
+	"a rank is refused, and is waited for": {
+		on(memberHello(0)),
+		on(attempt(), "send DPQuery"),
+		on(plane("evpath"), "recycle"),
+		on(memberFails(1, ErrParam), "open failed: ErrParam", "all: failed ErrParam", "drop link"),
+	},
+	"a rank cannot go on": cohortOf(2, attempt(),
+		on(arrives(0)), on(asks(0, 0), "all: #0 step 0"),
+		on(memberFails(1, ErrRankLost), "all: failed ErrRankLost", "send ReaderClose to 42", "drop link"),
+	),
 	"a rank closes while opening": append(cohortOf(2, attempt())[:4:4],
 		on(memberLeaves(1)),
 		on(response(nil), "send ReaderActivate to 42", "all: readeropened", "recycle"),

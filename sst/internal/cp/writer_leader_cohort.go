@@ -29,6 +29,10 @@ func (w *WriterLeader) fromMember(k int, msg Message) {
 		w.hello(k, hello)
 		return
 	}
+	if failed, ok := msg.(*StreamFailed); ok {
+		w.fail(fmt.Errorf("rank %d of the writer: %w", k, orClosed(failed.Cause.Err())))
+		return
+	}
 	if !w.open {
 		w.wrong(k, fmt.Sprintf("%T before the stream is open", msg))
 		return

@@ -638,6 +638,11 @@ var writerScripts = []struct {
 		share 1 ->
 		release 1 0 ->
 		register 4 -> cut [4]: ErrRankLost+errTest`},
+	{"a member cannot go on", func(c *WriterConfig) { c.Members = 2 }, `
+		weft 1 -> all: admit [1]; [1]: response, next 0
+		activate 1 ->
+		refused 1 -> all: failed: ErrParam; [1]: close after -1, failed; drop [1]: ErrParam
+		refused 1 ->`},
 	{"a member dies when all is over", func(c *WriterConfig) { c.Members = 2 }, `
 		reader 1 -> all: admit [1]; [1]: response, next 0
 		activate 1 ->
