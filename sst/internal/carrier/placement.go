@@ -68,6 +68,6 @@ func (l *link) place(head []byte, total int) (int, func([]byte, int) (int, error
 	}
 	return p.offset, func(have []byte, rest int) (int, error) {
 		p.write(0, func(dst []byte) int { return copy(dst, have) })
-		return l.source.fill(p, len(have), rest)
+		return l.reader.source.fill(p, len(have), rest)
 	}
 }
