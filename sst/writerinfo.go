@@ -121,7 +121,7 @@ func (r *attached) info(c cp.Counts) AttachedReader {
 	case r.link != nil:
 		info.Addr = r.link.Info().Remote.String()
 	case len(r.ranks) > 0:
-		info.Addr = addrIn(r.ranks[0].Contact)
+		info.Addr = addrOfContact(r.ranks[0].Contact)
 	}
 	switch {
 	case r.weft:
@@ -132,8 +132,8 @@ func (r *attached) info(c cp.Counts) AttachedReader {
 	return info
 }
 
-// addrIn is the address in a contact string, "" if there is none.
-func addrIn(text string) string {
+// addrOfContact is the address in a contact string, "" if there is none.
+func addrOfContact(text string) string {
 	c, err := cm.ParseContact(text)
 	if err != nil {
 		return ""
