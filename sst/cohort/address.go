@@ -8,9 +8,10 @@ import (
 )
 
 // candidates returns the addresses under which other hosts, and this one, may
-// reach a port of this host, the likely ones first. Who dials tries all at once
-// and knows the right one by its greeting, so that one too many does no harm: that
-// of a bridge, say, which exists on every host.
+// reach a port of this host, the likely ones first. Who dials tries one after the
+// other, without waiting for the end of each, and knows the right one by its
+// greeting, so that one too many does no harm: that of a bridge, say, which exists
+// on every host.
 func candidates(port int, node string) []string {
 	var hosts []string
 	add := func(host string) {

@@ -18,6 +18,7 @@ func TestMain(m *testing.M) {
 	testutil.Main(m,
 		testutil.Role{Name: "launched", Run: roleLaunched},
 		testutil.Role{Name: "hang", Run: roleHang},
+		testutil.Role{Name: "talk", Run: roleTalk},
 	)
 }
 
@@ -242,6 +243,9 @@ func (e end) send(to int, msg string) {
 	}
 }
 
+// pauseBriefly is for what nothing tells of.
+func pauseBriefly() <-chan time.Time { return time.After(time.Millisecond) }
+
 // wants fails unless err is the wanted error.
 func wants(t testing.TB, what string, err, want error) {
 	t.Helper()
@@ -269,7 +273,7 @@ type logLines struct {
 
 func newLog() (*logLines, *slog.Logger) {
 	l := &logLines{lines: make(chan string, 1024)}
-	return l, slog.New(slog.NewTextHandler(l, nil))
+	return l, slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 func (l *logLines) Write(b []byte) (int, error) {

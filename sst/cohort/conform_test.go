@@ -34,7 +34,6 @@ func TestConformance(t *testing.T) {
 				{"death", conformDeath},
 				{"death of rank 0", conformDeathOfRoot},
 				{"death before join", conformDeathBeforeJoin},
-				{"death with messages", conformDeathWithMessages},
 				{"close in handler", conformCloseInHandler},
 				{"close", conformClose},
 				{"slow handler", conformSlowHandler},
@@ -354,10 +353,14 @@ func (r *recorder) wants2(t *testing.T, a, b said) {
 
 // A rank dies at any moment of a conversation: what comes is a prefix of what it
 // sent, then the loss, at every survivor.
-func conformDeathWithMessages(t *testing.T, m maker) {
-	rnd := testutil.Rand(t)
-	for range testutil.Count(t, 12, 500) {
-		talk(t, m.make(t, 3), rnd.IntN(3), rnd.IntN(200), 8+1<<rnd.IntN(16))
+func TestSoakDeathWithMessages(t *testing.T) {
+	for _, m := range makers {
+		t.Run(m.name, func(t *testing.T) {
+			rnd := testutil.Rand(t)
+			for range testutil.Count(t, 12, 500) {
+				talk(t, m.make(t, 3), rnd.IntN(3), rnd.IntN(200), 8+1<<rnd.IntN(16))
+			}
+		})
 	}
 }
 

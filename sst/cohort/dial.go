@@ -35,16 +35,17 @@ func (c TCPConfig) fixed(context.Context) (place, error) {
 type dialer struct {
 	t    *tcp
 	find finder
+	at   string // where rank 0 is looked for, in words
 
 	mu   sync.Mutex
-	at   string // where rank 0 is looked for
-	last error  // of the last attempt
-	met  bool   // connected: the others are waited for
+	last error // of the last attempt
+	met  bool  // connected: the others are waited for
 }
 
-// dial connects a rank that is not 0, and waits until all others are connected.
-func dial(ctx context.Context, c TCPConfig, find finder) (Cohort, error) {
-	d := &dialer{t: newTCP(c), find: find}
+// dial connects a rank that is not 0, and waits until all others are connected. at
+// says in words where rank 0 is looked for.
+func dial(ctx context.Context, c TCPConfig, at string, find finder) (Cohort, error) {
+	d := &dialer{t: newTCP(c), find: find, at: at}
 	explain := time.AfterFunc(c.explainAfter, func() { d.explain(ctx) })
 	defer explain.Stop()
 	err := d.join(ctx)
@@ -58,16 +59,13 @@ func dial(ctx context.Context, c TCPConfig, find finder) (Cohort, error) {
 // explain says what is waited for.
 func (d *dialer) explain(ctx context.Context) {
 	d.mu.Lock()
-	at, last, met := d.at, d.last, d.met
+	last, met := d.last, d.met
 	d.mu.Unlock()
 	log := d.t.config.Logger.With("rank", d.t.rank, "of", d.t.size, "until", deadline(ctx))
-	switch {
-	case met:
+	if met {
 		log.Info("cohort: connected to rank 0, which waits for other ranks")
-	case at == "":
-		log.Info("cohort: waits to learn where rank 0 is")
-	default:
-		log.Info("cohort: waits for rank 0 to answer", "at", at, "last", last)
+	} else {
+		log.Info("cohort: waits for rank 0 to answer", "at", d.at, "last", last)
 	}
 }
 
@@ -81,6 +79,7 @@ func (d *dialer) join(ctx context.Context) error {
 		_ = conn.Close()
 		return ErrClosed
 	}
+	d.t.config.Logger.Debug("cohort: connected to rank 0", "rank", d.t.rank, "of", d.t.size, "at", conn.RemoteAddr())
 	d.mu.Lock()
 	d.met = true
 	d.mu.Unlock()
@@ -107,7 +106,7 @@ func (d *dialer) reach(ctx context.Context) (net.Conn, error) {
 			return conn, err
 		}
 		d.mu.Lock()
-		d.at, d.last = p.from, err
+		d.last = err
 		d.mu.Unlock()
 		if err := pause(ctx, delay); err != nil {
 			return nil, d.withLast(fmt.Errorf("%s: %w", p.from, err))
@@ -162,14 +161,25 @@ func (d *dialer) knock(ctx context.Context, p place) (net.Conn, error) {
 	return c.conn, nil
 }
 
-// callAll dials all addresses of a place at once and returns the first where the
-// right one greets. The others see somebody who looked in and left.
+// stagger is how much later each address of a place is dialled than the one before
+// it: most ranks need the first only, and a thousand of them need not knock on
+// every door of rank 0.
+const stagger = 50 * time.Millisecond
+
+// callAll dials all addresses of a place and returns the first where the right one
+// greets. Where another was reached as well, somebody looked in and left.
 func (d *dialer) callAll(ctx context.Context, p place) (*caller, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan caller, len(p.addrs))
-	for _, addr := range p.addrs {
-		go func() { answers <- d.call(ctx, addr, p.id) }()
+	for i, addr := range p.addrs {
+		go func() {
+			if err := pause(ctx, time.Duration(i)*stagger); err != nil {
+				answers <- caller{err: fmt.Errorf("%s: %w", addr, err)}
+				return
+			}
+			answers <- d.call(ctx, addr, p.id)
+		}()
 	}
 	var won *caller
 	var errs []error

@@ -133,7 +133,7 @@ func (s *starter) byFile(ctx context.Context) (Cohort, error) {
 	}
 	if c.Rank != 0 {
 		w := &watch{path: path, size: c.Size}
-		return dial(ctx, c, w.find)
+		return dial(ctx, c, "the file "+path, w.find)
 	}
 	if err := s.free(ctx, path); err != nil {
 		return nil, err

@@ -87,6 +87,37 @@ func roleHang(args []string) error {
 	return nil
 }
 
+// roleTalk is a rank that sends and answers without end, until another is lost.
+func roleTalk(args []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := FromLauncher(ctx, LauncherConfig{Dir: args[0], Name: "talk"})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	said := make(lines, 1024)
+	ch, err := c.Join("s", said)
+	if err != nil {
+		return err
+	}
+	fmt.Println("there")
+	if c.Rank() != 0 {
+		_ = ch.Send(0, []byte("first")) // an error comes as a loss too
+	}
+	for text := range said {
+		if strings.HasPrefix(text, "lost ") {
+			return fmt.Errorf("%s", text)
+		}
+		var from int
+		if _, err := fmt.Sscanf(text, "%d:", &from); err != nil {
+			return err
+		}
+		_ = ch.Send(from, make([]byte, 1<<16))
+	}
+	return nil
+}
+
 // self returns this test binary.
 func self(t *testing.T) string {
 	t.Helper()
@@ -238,29 +269,15 @@ func TestKilledProcess(t *testing.T) {
 	}
 }
 
-// A rank that is killed while the cohort forms takes it down, with its name in
-// the errors. What rank 0 leaves behind when it is killed does no harm to the
-// next job of the same name.
+// What rank 0 leaves behind when it is killed does no harm to the next job of the
+// same name.
 func TestKilledWhileForming(t *testing.T) {
 	dir := t.TempDir()
-	ranks := startRanks(t, "launched", 4, nil, dir, "name")[:]
-	// Rank 3 never comes to it: kill it first of all; whether it was connected by
-	// then or not, the others must not form without it.
-	if err := ranks[3].Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	root := testutil.Start(t, "", []string{"WEFT_TEST_ROLE=launched", "WEFT_RANK=0", "WEFT_SIZE=4"}, self(t), dir, "name")
 	path := contactPath(dir, "weft", "name")
 	waitFile(t, path)
-	if err := ranks[0].Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range ranks {
-		p.Kill()
-		<-p.Done()
-	}
-	if _, err := os.Lstat(path); err != nil {
-		t.Skipf("rank 0 had removed the file before it died: %v", err)
-	}
+	root.Kill()
+	<-root.Done()
 	for _, p := range startRanks(t, "launched", 4, nil, dir, "name") {
 		if err := p.Wait(); err != nil {
 			t.Error(err)

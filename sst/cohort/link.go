@@ -106,6 +106,8 @@ func (l *link) run() {
 // cause says in words why a peer is gone. All wrap ErrRankGone.
 func (l *link) cause(err error) error {
 	switch {
+	case errors.Is(err, ErrProtocol) || errors.Is(err, ErrLimit):
+		// Below: whatever it said before.
 	case l.bye != nil && *l.bye == "":
 		return fmt.Errorf("%w: rank %d left the cohort", ErrRankGone, l.rank)
 	case l.bye != nil:

@@ -30,7 +30,12 @@ import (
 //	cmd=finalize                    cmd=finalize_ack
 //
 // initack comes first, and only over PMI_PORT. A value holds no blanks.
-const maxPMILine = 8 << 10
+const (
+	maxPMILine = 8 << 10 // that is read
+	// maxPMIValue keeps what is written below the 1024 bytes of a line with which
+	// some managers begin to read, whatever length of values they offer.
+	maxPMIValue = 700
+)
 
 // pmiLine is a parsed line.
 type pmiLine map[string]string
@@ -173,7 +178,7 @@ func (p *pmi) begin() error {
 	if err != nil {
 		return fmt.Errorf("PMI: maxes: %w", err)
 	}
-	p.room = room - 1 // the manager may count a final zero
+	p.room = min(room-1, maxPMIValue) // the manager may count a final zero
 	m, err = p.ask("cmd=get_my_kvsname", "my_kvsname")
 	p.kvs = m["kvsname"]
 	return err
@@ -257,7 +262,7 @@ func (s *starter) byPMI(ctx context.Context) (Cohort, error) {
 		return Solo(), nil
 	}
 	c := s.tcpConfig()
-	c.Token = m.contact.token
+	c.Token = m.token
 	c, err = c.resolve()
 	if err != nil {
 		m.close()
@@ -267,7 +272,7 @@ func (s *starter) byPMI(ctx context.Context) (Cohort, error) {
 		return gather(ctx, c, m.listener, m.id, nil)
 	}
 	p := place{addrs: m.addrs, id: &m.id, token: m.token, from: strings.Join(m.addrs, " or ")}
-	return dial(ctx, c, func(context.Context) (place, error) { return p, nil })
+	return dial(ctx, c, p.from, func(context.Context) (place, error) { return p, nil })
 }
 
 // meeting is what comes of the dialogue: where rank 0 is, and at rank 0 the

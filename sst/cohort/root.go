@@ -79,7 +79,7 @@ func (g *gatherer) wait() error {
 				g.listener.Addr(), g.missing(), context.Cause(g.ctx), g.refusals())
 		case <-explain.C:
 			g.t.config.Logger.Info("cohort: rank 0 waits for other ranks to connect", "at", g.listener.Addr(),
-				"missing", g.missing(), "until", deadline(g.ctx), "refused", g.refusals())
+				"missing", g.missing(), "until", deadline(g.ctx), "refused", strings.Trim(g.refusals(), " ()"))
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (g *gatherer) admit(conn net.Conn) (int, error) {
 	// Errors mean that the connection is gone already.
 	_ = conn.SetDeadline(time.Now().Add(g.t.config.HandshakeTimeout))
 	ex := exchange{token: g.t.config.Token, greeting: greeting{id: g.id, nonce: newNonce()}}
-	if _, err := conn.Write(ex.greeting.append(nil)); err != nil {
+	if _, err := conn.Write(ex.append(nil)); err != nil {
 		return 0, err
 	}
 	var b [claimLen]byte
@@ -279,7 +279,7 @@ func readChecked(conn net.Conn, b []byte) error {
 		return err
 	}
 	if _, err := io.ReadFull(conn, b[n:]); err != nil {
-		if err == io.EOF { //nolint:errorlint // ReadFull returns it bare
+		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
 		return err

@@ -31,7 +31,7 @@ func TCP(ctx context.Context, config TCPConfig) (Cohort, error) {
 		return Solo(), nil
 	}
 	if c.Rank != 0 {
-		return dial(ctx, c, c.fixed)
+		return dial(ctx, c, c.Root, c.fixed)
 	}
 	l, err := c.listen(ctx)
 	if err != nil {
