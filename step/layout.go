@@ -78,17 +78,15 @@ func (v *Variable) layout() (*layout, error) {
 
 // valueLayout presents values as arrays: a local value is one element a rank.
 func (v *Variable) valueLayout() *layout {
-	l := &layout{}
-	recs := v.recs
+	recs, dims := v.recs, 1
 	if v.def.kind == GlobalValueKind {
-		recs = recs[:1] // the first rank that has it counts
-	} else {
-		l.dims = 1
-		l.shape = []uint64{uint64(len(v.step.metas))}
-		l.starts = make([]uint64, 0, len(recs))
-		l.counts = make([]uint64, 0, len(recs))
+		recs, dims = recs[:1], 0 // the first rank that has it counts
 	}
-	l.blocks = make([]blockInfo, len(recs))
+	l := newLayout(dims, len(recs), dims == 1)
+	if dims == 1 {
+		l.shape = []uint64{uint64(len(v.step.metas))}
+	}
+	l.blocks = l.blocks[:len(recs)]
 	for i, rec := range recs {
 		l.blocks[i] = blockInfo{rank: rec.rank, rec: int32(i)}
 		if l.dims == 1 {

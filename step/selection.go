@@ -93,10 +93,10 @@ func (v *Variable) resolve(sel Selector) (*reading, error) {
 // resolveSelection checks everything that does not need the data: what is
 // wrong must show before anything is transferred.
 func (v *Variable) resolveSelection(sel Selector) (*reading, error) {
-	if sel == nil {
-		sel = All
+	var s Selection // of everything
+	if sel != nil {
+		s = sel.selection()
 	}
-	s := sel.selection()
 	if err := v.readable(); err != nil {
 		return nil, err
 	}

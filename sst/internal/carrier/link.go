@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/ffs"
 )
@@ -79,7 +80,7 @@ func newLink(owner *CM, conn *net.TCPConn, reader *inflow, p peer) *link {
 	}
 	l.read.formats = formatTable{max: owner.config.MaxFormats, maxBytes: owner.config.MaxFormatBytes}
 	l.room.L = &l.mu
-	if owner.config.Place != nil && canPlace {
+	if owner.config.Place != nil && sys.CanReadNow {
 		reader.SetPlace(l.place)
 	}
 	if p.release == ReleaseWeft {
