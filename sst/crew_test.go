@@ -3,6 +3,7 @@ package sst_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -42,6 +43,27 @@ func newCrew(t testing.TB, n int, cfg sst.WriterConfig) *crew {
 // join makes the cohort.
 func (c *crew) join(n int) {
 	c.ranks = cohort.Local(n)
+	for _, r := range c.ranks {
+		c.t.Cleanup(func() { r.Close() })
+	}
+}
+
+// joinTCP makes the cohort of processes that are all this one.
+func (c *crew) joinTCP(n int) {
+	c.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.ranks = make([]cohort.Cohort, n)
+	c.must(c.all(func(rank int) (err error) {
+		cfg := cohort.TCPConfig{Root: l.Addr().String(), Rank: rank, Size: n, Token: "a token that is long enough for a test"}
+		if rank == 0 {
+			cfg.Listener = l
+		}
+		c.ranks[rank], err = cohort.TCP(bounded(c.t), cfg)
+		return err
+	}))
 	for _, r := range c.ranks {
 		c.t.Cleanup(func() { r.Close() })
 	}

@@ -611,8 +611,8 @@ func TestF20Precious(t *testing.T) {
 	}
 }
 
-// TestObserver looks without holding anybody up.
-func TestObserver(t *testing.T) {
+// TestWriterObserver looks without holding anybody up.
+func TestWriterObserver(t *testing.T) {
 	c := newCrew(t, 2, sst.WriterConfig{Params: sst.Params{QueueLimit: 1}})
 	o := attachesAs(t, c.name, 1, true, true)
 	for range 5 { // it takes nothing back, and nobody waits for it

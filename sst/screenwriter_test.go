@@ -13,8 +13,8 @@ import (
 	"github.com/weft-fabric/weft/sst/cohort"
 )
 
-// TestScreen publishes no file. Somebody carries the line to the reader.
-func TestScreen(t *testing.T) {
+// TestWriterScreen publishes no file. Somebody carries the line to the reader.
+func TestWriterScreen(t *testing.T) {
 	var screen bytes.Buffer
 	name := streamName(t)
 	w := create(t, name, sst.WriterConfig{Screen: &screen, Params: sst.Params{RegistrationMethod: "screen"}})
@@ -41,8 +41,8 @@ func TestScreen(t *testing.T) {
 	empty(t, name)
 }
 
-// TestScreenIsGone fails on all ranks: no reader could come.
-func TestScreenIsGone(t *testing.T) {
+// TestWriterScreenIsGone fails on all ranks: no reader could come.
+func TestWriterScreenIsGone(t *testing.T) {
 	r, gone := io.Pipe()
 	r.Close()
 	c := &crew{t: t, name: streamName(t)}

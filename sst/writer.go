@@ -311,6 +311,10 @@ func (w *Writer) end(err error) {
 		}
 		w.tellRanks(err)
 	}
+	for _, r := range w.eager {
+		w.session.turnAway(r.link, r.msg)
+	}
+	w.eager = nil
 	for key := range w.readers {
 		w.forget(key)
 	}

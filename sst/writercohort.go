@@ -66,9 +66,7 @@ func (w *Writer) settle() {
 func (w *Writer) lead(a cp.WriterAction) {
 	switch a := a.(type) {
 	case cp.SendToReader:
-		if r := w.readers[a.Reader]; r != nil && r.link != nil {
-			w.session.post(r.link, a.Msg, r.options, nil)
-		}
+		w.sendTo(a.Reader, a.Msg)
 	case cp.ToAll:
 		w.written.told(a.Msg)
 		w.toOwnMember(a.Msg)

@@ -61,6 +61,48 @@ func TestWriterCohort(t *testing.T) {
 	}
 }
 
+// TestWriterCohortTCP writes with ranks that are connected as processes are, over
+// and over with one cohort, and loses one of them at last.
+func TestWriterCohortTCP(t *testing.T) {
+	c := &crew{t: t, name: streamName(t), part: 8}
+	c.joinTCP(3)
+	start := func() {
+		c.must(c.create(bounded(t), func(int) sst.WriterConfig {
+			return sst.WriterConfig{CloseTimeout: 2 * time.Second, Params: sst.Params{RendezvousReaderCount: none(), QueueLimit: 2}}
+		}))
+	}
+	for round := range 5 {
+		start()
+		r := attach(t, c.name, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: []string{"On", "Off"}[round%2]}})
+		wrote := async(func() []error {
+			return c.all(func(rank int) error {
+				for range 10 {
+					if err := c.write(bounded(t), rank); err != nil {
+						return err
+					}
+				}
+				return c.writers[rank].Close()
+			})
+		})
+		seen, err := drain(bounded(t), r)
+		if err == nil {
+			err = consecutive(seen, 0, 10)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		c.must(next(t, "writers", wrote))
+		empty(t, c.name)
+	}
+	start()
+	waits := []<-chan error{async(func() error { return c.write(bounded(t), 0) }), async(func() error { return c.write(bounded(t), 1) })}
+	c.ranks[2].Close()
+	for rank, w := range waits {
+		wants(t, fmt.Sprint("End of rank ", rank), next(t, "End", w), sst.ErrRankFailed)
+	}
+	c.close()
+}
+
 // TestWriterCohortRanks lets processes stand for several writer ranks, and for
 // none.
 func TestWriterCohortRanks(t *testing.T) {
@@ -393,10 +435,12 @@ func TestWriterRankDies(t *testing.T) {
 					}
 					return cfg
 				}))
-				r := attaches(t, c.name)
+				r, w := attaches(t, c.name), attachesAs(t, c.name, 1, true, false)
+				c.active(2)
 				if where != "End" {
 					c.step()
 					r.step()
+					w.step()
 				}
 				var lost []<-chan error
 				for k := range 3 {
@@ -438,6 +482,9 @@ func TestWriterRankDies(t *testing.T) {
 				}
 				if rank != 0 {
 					r.dropped() // no WriterClose: that would be a normal end
+					if _, m := hear[*sstmsg.WriterClose](w.fake); m.Code != sstmsg.CloseFailed || !strings.Contains(m.Reason, fmt.Sprint("rank ", rank)) {
+						t.Errorf("%+v", m)
+					}
 				}
 				within(t, 5*time.Second, "Close", func() { c.close() })
 			})
@@ -556,4 +603,28 @@ func TestWriterCohortPushToNobody(t *testing.T) {
 	c.step()
 	r.dropped()
 	c.must(c.close())
+}
+
+// TestOpeningReaderIsTold ends a stream while a reader is about to activate: a
+// Weft reader is told, an ADIOS2 reader sees the end of its link.
+func TestOpeningReaderIsTold(t *testing.T) {
+	for _, weft := range []bool{true, false} {
+		c := newCrew(t, 2, sst.WriterConfig{CloseTimeout: 100 * time.Millisecond})
+		r := dials(t, c.name)
+		q := &sstmsg.DPQuery{WriterID: r.stream, Condition: 1}
+		if weft {
+			q.Weft = 1
+		}
+		r.sendAs(q, weft)
+		hear[*sstmsg.DPQueryResponse](r.fake)
+		r.register()
+		for rank, err := range c.close() {
+			wants(t, fmt.Sprintf("weft %v: Close of rank %d", weft, rank), err, sst.ErrTimeout)
+		}
+		if !weft {
+			r.dropped()
+		} else if _, m := hear[*sstmsg.WriterClose](r.fake); m.Code != sstmsg.CloseFailed || m.ReaderID != fakeControl {
+			t.Errorf("%+v", m)
+		}
+	}
 }

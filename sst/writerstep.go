@@ -26,13 +26,15 @@ type openStep struct {
 	ended   atomic.Bool
 	verdict cp.Verdict // guarded by w.mu, as is settled
 	settled bool       // the verdict is in
+	view    WriterStep // as the first rank
 }
 
 // stepData is the memory of a step: one block store a rank. It is recycled when
 // no reader holds the step and no reply refers to it.
 type stepData struct {
 	stores []*step.HeapStore
-	uses   atomic.Int32 // the step itself, and replies on their way
+	uses   atomic.Int32       // the step itself, and replies on their way
+	one    [1]*step.HeapStore // stores of the common case
 }
 
 // use adds a use. The caller knows that there is one already.
@@ -47,7 +49,10 @@ func (d *stepData) release() {
 
 // newStepData takes memory for a step from the pool of ended ones.
 func newStepData(pool *step.HeapPool, ranks int) *stepData {
-	d := &stepData{stores: make([]*step.HeapStore, ranks)}
+	d := &stepData{}
+	if d.stores = d.one[:]; ranks != 1 {
+		d.stores = make([]*step.HeapStore, ranks)
+	}
 	d.use()
 	for i := range d.stores {
 		d.stores[i] = pool.NewStore()
@@ -69,15 +74,9 @@ func (w *Writer) BeginStep(ctx context.Context) (*WriterStep, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	why := func() (string, []any) {
-		return "waiting for room in the queue before the step begins; a reader is slow, or stuck", append(append(w.queueArgs(), w.holdups(rankBehind(w.tries()))...), until(ctx)...)
-	}
 	err := w.mayBegin()
-	if err == nil {
-		err = w.waitFor(ctx, why, w.member.CanBegin)
-	}
-	if err == nil {
-		err = w.mayBegin() // still: it may have waited
+	if err == nil && !w.member.CanBegin() {
+		err = w.waitToBegin(ctx)
 	}
 	if err != nil {
 		return nil, w.fail("begin step", err)
@@ -95,7 +94,21 @@ func (w *Writer) BeginStep(ctx context.Context) (*WriterStep, error) {
 	st.try = w.begun
 	w.open = st
 	w.tellMember(cp.BeginTry{})
-	return &WriterStep{openStep: st}, nil
+	st.view.openStep = st
+	return &st.view, nil
+}
+
+// waitToBegin waits for the verdict on the step before, and with BlockAt
+// "BeginStep" for room. The caller holds mu.
+func (w *Writer) waitToBegin(ctx context.Context) error {
+	why := func() (string, []any) {
+		text := "waiting for room in the queue before the step begins; a reader is slow, or stuck"
+		return text, append(append(w.queueArgs(), w.holdups(rankBehind(w.tries()))...), until(ctx)...)
+	}
+	if err := w.waitFor(ctx, why, w.member.CanBegin); err != nil {
+		return err
+	}
+	return w.mayBegin() // something may have happened meanwhile
 }
 
 // mayBegin reports why no step can begin, if none can for reasons of our own.
@@ -297,13 +310,12 @@ func (w *Writer) queueArgs() []any {
 // encode makes the records of the ranks of this process. What ranks say only once
 // must not get lost if a later one fails: it goes with the next step.
 func (st *openStep) encode() (*cp.Contribute, error) {
-	w, n := st.w, len(st.w.encoders)
-	c := w.unsent
+	w, c := st.w, st.w.unsent
 	w.unsent = nil
 	if c == nil {
-		c = &cp.Contribute{Attributes: make([]sstmsg.Blob, n)}
+		c = newShare(len(w.encoders))
 	}
-	c.Metadata, c.Bytes = make([]sstmsg.Block, 0, n), make([]uint64, 0, n)
+	c.Metadata, c.Bytes = c.Metadata[:0], c.Bytes[:0]
 	for rank, e := range w.encoders {
 		out, err := e.End()
 		if err != nil {
@@ -322,6 +334,22 @@ func (st *openStep) encode() (*cp.Contribute, error) {
 		c.Bytes = append(c.Bytes, out.DataSize)
 	}
 	return c, nil
+}
+
+// newShare returns a share of n ranks with room for everything: in one piece in
+// the common case.
+func newShare(n int) *cp.Contribute {
+	if n != 1 {
+		return &cp.Contribute{Metadata: make([]sstmsg.Block, 0, n), Attributes: make([]sstmsg.Blob, n), Bytes: make([]uint64, 0, n)}
+	}
+	s := &struct {
+		share      cp.Contribute
+		metadata   [1]sstmsg.Block
+		attributes [1]sstmsg.Blob
+		bytes      [1]uint64
+	}{}
+	s.share.Metadata, s.share.Attributes, s.share.Bytes = s.metadata[:0], s.attributes[:], s.bytes[:0]
+	return &s.share
 }
 
 // newFormat reports whether no rank of this process has brought the format before.

@@ -18,6 +18,7 @@ func TestMain(m *testing.M) {
 	testutil.Main(m,
 		testutil.Role{Name: "launched", Run: roleLaunched},
 		testutil.Role{Name: "hang", Run: roleHang},
+		testutil.Role{Name: "talk", Run: roleTalk},
 	)
 }
 
@@ -241,6 +242,9 @@ func (e end) send(to int, msg string) {
 		e.t.Error(err)
 	}
 }
+
+// pauseBriefly is for what nothing tells of.
+func pauseBriefly() <-chan time.Time { return time.After(time.Millisecond) }
 
 // wants fails unless err is the wanted error.
 func wants(t testing.TB, what string, err, want error) {

@@ -87,6 +87,37 @@ func roleHang(args []string) error {
 	return nil
 }
 
+// roleTalk is a rank that sends and answers without end, until another is lost.
+func roleTalk(args []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := FromLauncher(ctx, LauncherConfig{Dir: args[0], Name: "talk"})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	said := make(lines, 1024)
+	ch, err := c.Join("s", said)
+	if err != nil {
+		return err
+	}
+	fmt.Println("there")
+	if c.Rank() != 0 {
+		_ = ch.Send(0, []byte("first")) // an error comes as a loss too
+	}
+	for text := range said {
+		if strings.HasPrefix(text, "lost ") {
+			return fmt.Errorf("%s", text)
+		}
+		var from int
+		if _, err := fmt.Sscanf(text, "%d:", &from); err != nil {
+			return err
+		}
+		_ = ch.Send(from, make([]byte, 1<<16))
+	}
+	return nil
+}
+
 // self returns this test binary.
 func self(t *testing.T) string {
 	t.Helper()

@@ -175,7 +175,7 @@ func (s *writerSim) flow() {
 // settle lets readers read to the end, and members write and finish: nobody may
 // wait for ever.
 func (s *writerSim) settle() {
-	s.settling = true
+	s.settling, s.idle = true, s.coin("idle observers")
 	for s.readOn(); s.catchUp(); s.readOn() {
 	}
 	for _, m := range s.members {
@@ -198,7 +198,9 @@ func (s *writerSim) readOn() {
 		before = s.progress()
 		s.flow()
 		for _, r := range s.readers {
-			s.readerActs(r)
+			if !r.observer || !s.idle {
+				s.readerActs(r)
+			}
 		}
 		for _, m := range s.members {
 			if !m.dead {

@@ -43,6 +43,7 @@ type attendee struct {
 	dropped  int64
 	lastSent int64
 	base     int64 // newest step it has caught up with
+	from     int64 // steps before this one went by while it had nothing to do
 	asks     int   // unanswered ReaderRequestStep
 	askedAt  uint64
 }
@@ -242,7 +243,7 @@ func (w *WriterLeader) send(r *attendee, s *heldStep) {
 	if r.sent == r.released {
 		// It had nothing to do: it owes what it is about to be sent, and not what went
 		// by without it.
-		r.base = w.next - 1 - int64(r.held.len())
+		r.base, r.from = w.next-1-int64(r.held.len()), w.next
 	}
 	r.sent++
 	r.lastSent = s.number
@@ -281,6 +282,9 @@ func (w *WriterLeader) release(r *attendee, step int64) {
 	r.held.removeAt(i)
 	r.released++
 	r.base = max(r.base, step)
+	if r.held.len() > 0 {
+		r.base = max(r.base, min(r.held.at(0).number, r.from)-1)
+	}
 	if r.lagging {
 		r.lagging = 2*w.lag(r) >= int64(w.cfg.LagNotice)
 	}

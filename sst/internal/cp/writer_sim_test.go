@@ -60,6 +60,7 @@ type writerSim struct {
 	started    bool
 	drained    bool
 	settling   bool // readers stop dawdling
+	idle       bool // but observers do nothing any more
 	failed     bool // StreamFailed was sent
 	verdicts   []Verdict
 	goTry      int64

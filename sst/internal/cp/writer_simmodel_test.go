@@ -210,15 +210,15 @@ func (m *writerSimModel) sent(r *writerSimReader, msg *sstmsg.TimestepMetadata) 
 	}
 }
 
-// keptFor counts the steps that are kept for a reader.
-func (m *writerSimModel) keptFor(r *writerSimReader) int64 {
-	n := int64(0)
+// keptFor lists the steps that are kept for a reader.
+func (m *writerSimModel) keptFor(r *writerSimReader) []int64 {
+	var list []int64
 	for _, st := range m.steps {
 		if slices.Contains(st.holders, r) || slices.Contains(st.lookers, r) {
-			n++
+			list = append(list, st.number)
 		}
 	}
-	return n
+	return list
 }
 
 // content checks that a step is what the members put into it, all of the same try.
@@ -286,6 +286,10 @@ func (m *writerSimModel) returned(r *writerSimReader, n int64) {
 	if i := slices.Index(st.lookers, r); i >= 0 {
 		st.lookers = slices.Delete(st.lookers, i, i+1)
 	}
+	if kept := m.keptFor(r); len(kept) > 0 {
+		r.missed = max(r.missed, min(kept[0], r.owes)-1)
+	}
+	r.warned = r.warned && 2*m.counts(r) >= int64(m.s.cfg.LagNotice)
 }
 
 // dropped checks why a reader was dropped, and takes it out of the books.
@@ -425,9 +429,6 @@ func (m *writerSimModel) checkWarnings(e []WriterAction) {
 		m.s.t.Fatalf("no warning of %d bytes", bytes)
 	}
 	m.warned = m.warned && bytes >= cfg.WarnBytes/2
-	for _, r := range m.s.readers {
-		r.warned = r.warned && 2*m.counts(r) >= int64(cfg.LagNotice)
-	}
 }
 
 // checkTry: a step for which there is room does not wait.

@@ -23,6 +23,7 @@ type writerSimReader struct {
 	answered bool
 	next     int64   // first step that was announced
 	whole    []int64 // steps sent
+	owes     int64   // steps before this one went by while it had nothing to do
 	hollow   []int64 // steps announced as discarded
 	closed   bool    // WriterClose sent
 	code     int32
@@ -160,7 +161,8 @@ func (r *writerSimReader) checkStep(s *writerSim, m *sstmsg.TimestepMetadata) {
 	}
 	s.model.sent(r, m)
 	if idle {
-		r.missed = int64(len(s.model.steps)-1) - s.model.keptFor(r)
+		r.owes = int64(len(s.model.steps))
+		r.missed = r.owes - 1 - int64(len(s.model.keptFor(r)))
 	}
 	for _, f := range m.Formats {
 		id := string(f.ID.Bytes())
