@@ -62,7 +62,9 @@ func newReader(name string, cfg ReaderConfig) *Reader {
 	if r.cfg.CloseTimeout == 0 {
 		r.cfg.CloseTimeout = defaultReaderClose
 	}
-	if r.rank == 0 {
+	if r.rank != 0 {
+		r.here[0] = true
+	} else {
 		for _, rank := range r.others() {
 			r.here[rank] = true
 		}

@@ -59,7 +59,7 @@ type Reader struct {
 	leader   *cp.ReaderLeader // rank 0 only
 	inbox    inbox
 	channel  cohort.Channel // nil with one rank
-	here     map[int]bool   // at rank 0: other ranks that have neither closed nor died
+	here     map[int]bool   // at rank 0: other ranks that have neither closed nor died; elsewhere: rank 0 while the stream goes on
 	ids      []int64
 	changed  signal
 	released bool // resources are given back

@@ -111,8 +111,14 @@ func (h *readerHandler) Message(from int, b []byte) {
 func (r *Reader) fromLeader(m cp.Message) {
 	r.mu.Lock()
 	defer r.unlock()
-	if s, ok := m.(*cp.StepTo); ok && s.Msg != nil {
-		r.counts.came(s.Msg.Step)
+	switch m := m.(type) {
+	case *cp.StepTo:
+		if m.Msg != nil {
+			r.counts.came(m.Msg.Step)
+		}
+	case *cp.StreamEnd, *cp.StreamFailed:
+		delete(r.here, 0) // from here on nobody needs us
+		r.changed.notify()
 	}
 	r.handle(cp.FromLeader{Msg: m})
 }
@@ -126,6 +132,7 @@ func (h *readerHandler) Lost(rank int, err error) {
 		r.goodbyeOf(rank)
 		r.leaderEvent(cp.MemberLost{Member: rank, Err: err})
 	case rank == 0:
+		r.goodbyeOf(0)
 		r.memberEvent(cp.LeaderLost{Err: err})
 	}
 }

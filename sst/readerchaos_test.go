@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,13 +65,21 @@ func TestCohortFindsTheNext(t *testing.T) {
 				t.Fatalf("rank %d: %v", rank, err)
 			}
 		}
-		c.each(t, func(_ int, r *sst.Reader) error {
-			seen, err := drain(t.Context(), r)
-			if err == nil && len(seen) > 0 { // else it came as the writer was closing: an empty stream
-				err = consecutive(seen, 0, steps)
-			}
+		seen := make([][]uint64, ranks)
+		c.each(t, func(rank int, r *sst.Reader) (err error) {
+			seen[rank], err = drain(t.Context(), r)
 			return errors.Join(err, r.Close())
 		})
+		for rank, list := range seen {
+			if !slices.Equal(list, seen[0]) {
+				t.Errorf("rank %d has the steps %v, rank 0 %v", rank, list, seen[0])
+			}
+		}
+		// Who comes as a writer is closing gets what that still holds, or nothing.
+		n := len(seen[0])
+		if err := consecutive(seen[0], uint64(steps-n), n); err != nil {
+			t.Error(err)
+		}
 	}
 	if err := next(t, "the writers", wrote); err != nil {
 		t.Error(err)

@@ -16,11 +16,14 @@ import (
 const defaultReaderClose = time.Minute
 
 // Close leaves the stream; the writer goes on. Open steps end, also retained
-// ones, and reads that are under way fail. Every rank of a cohort has to close;
-// rank 0 waits until the others have, at most for CloseTimeout, so that no step
-// is taken away from them. An ADIOS2 writer hears of it at a moment that it
-// survives, within 200 ms: a session of the reader's own is waited for, a shared
-// one does it in the background. It is idempotent.
+// ones, and reads that are under way fail. An ADIOS2 writer hears of it at a
+// moment that it survives, within 200 ms: a session of the reader's own is waited
+// for, a shared one does it in the background. It is idempotent.
+//
+// Every rank of a cohort has to close. Rank 0 waits until the others have, at
+// most for CloseTimeout, so that no step is taken away from them. Another rank
+// waits as long for rank 0 if it closes in the middle of a stream whose blocks
+// are pushed to every rank: a writer gives up a reader that it cannot push to.
 func (r *Reader) Close() error {
 	why := fmt.Errorf("reader of %s: %w", r.name, ErrClosed)
 	r.plane.Fail(why) // first, so that reads under way say why they end
@@ -34,26 +37,23 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// waitForOthers waits until every other rank has closed or is gone. Only rank 0
-// does.
+// waitForOthers waits until no other rank needs us any more.
 func (r *Reader) waitForOthers() error {
-	if r.leader == nil || r.ranks == 1 {
-		return nil
-	}
 	limit := r.cfg.CloseTimeout
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, ErrTimeout)
 	defer cancel()
-	defer explain(ctx, r.session.log, func() (string, []any) {
-		args := []any{"stream", r.name, "ranks that have not closed", r.stillHere()}
-		return "closing: waiting for the other ranks of the reader", append(args, until(ctx)...)
-	})()
-	for {
+	for first := true; ; first = false {
 		r.mu.Lock()
-		over := len(r.here) == 0 || r.aborted || errors.Is(r.leader.Failure(), ErrRankFailed)
-		changed := r.changed.wait()
+		needed, changed := r.needed(), r.changed.wait()
 		r.mu.Unlock()
-		if over {
+		if !needed {
 			return nil
+		}
+		if first {
+			defer explain(ctx, r.session.log, func() (string, []any) {
+				args := []any{"stream", r.name, "rank", r.rank, "ranks that have not closed", r.stillHere()}
+				return "closing: waiting for the other ranks of the reader", append(args, until(ctx)...)
+			})()
 		}
 		select {
 		case <-changed:
@@ -63,7 +63,18 @@ func (r *Reader) waitForOthers() error {
 	}
 }
 
-// stillHere lists the other ranks that have neither closed nor died.
+// needed reports whether other ranks rely on us. The caller holds mu.
+func (r *Reader) needed() bool {
+	switch {
+	case r.ranks == 1 || r.aborted:
+		return false
+	case r.leader != nil:
+		return len(r.here) > 0 && !errors.Is(r.leader.Failure(), ErrRankFailed)
+	}
+	return len(r.here) > 0 && r.preloading()
+}
+
+// stillHere lists the ranks that we wait for.
 func (r *Reader) stillHere() []int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,6 +90,9 @@ func (r *Reader) abort(err error) {
 	r.handle(cp.MemberLeave{Err: err})
 	if r.leader != nil {
 		r.lead(cp.LeaveNow{Err: err})
+	}
+	if r.leader != nil {
+		r.tell(&cp.StreamEnd{}, r.others()...) // to those that have closed before us
 	}
 	r.changed.notify()
 	r.unlock()

@@ -141,6 +141,52 @@ func TestCloseTimeout(t *testing.T) {
 	}
 }
 
+// TestEarlyLeaver: a rank that closes in the middle of a stream that is pushed to
+// every rank stays reachable until rank 0 closes. Else it is done at once.
+func TestEarlyLeaver(t *testing.T) {
+	for _, mode := range []string{"On", "Off"} {
+		t.Run("preload "+mode, func(t *testing.T) {
+			name := streamName(t)
+			x := define(t, create(t, name, sst.WriterConfig{}), 10)
+			c := attachRanks(t, name, 2, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: mode}})
+			x.must(t)
+			take := func(_ int, r *sst.Reader) error {
+				st, err := r.BeginStep(bounded(t))
+				if err != nil {
+					return err
+				}
+				defer st.End()
+				return verify(bounded(t), st)
+			}
+			c.each(t, take)
+			closed := async(func() error {
+				err := c.readers[1].Close()
+				c.sessions[1].Close() // as its process does
+				return err
+			})
+			if mode == "Off" {
+				if err := next(t, "Close of rank 1", closed); err != nil {
+					t.Error(err)
+				}
+			}
+			for range 5 {
+				x.must(t)
+				if err := take(0, c.readers[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := next(t, "Close of rank 0", async(c.readers[0].Close)); err != nil {
+				t.Error(err)
+			}
+			if mode == "On" {
+				if err := next(t, "Close of rank 1", closed); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
 // TestCloseOfOwnSessions leaves nothing behind, on any rank.
 func TestCloseOfOwnSessions(t *testing.T) {
 	const ranks = 3

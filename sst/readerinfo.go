@@ -79,13 +79,10 @@ func (r *Reader) Info() ReaderInfo {
 	c := &r.counts
 	info := ReaderInfo{
 		Writer: r.peerLocked(), Ranks: len(r.response.CP), Plane: planeEvpath, Release: r.release,
-		Preload: r.cfg.Params.preloads(r.ranks), Learned: r.plane.Learned(), ColumnMajor: r.response.Params.IsRowMajor == 0,
+		Preload: r.preloading(), Learned: r.plane.Learned(), ColumnMajor: r.response.Params.IsRowMajor == 0,
 		Distribution: distribution(r.response.Params.StepDistributionMode), Observer: r.cfg.Observer && r.weft,
 		Rank: r.rank, Size: r.ranks, FirstStep: uint64(r.member.FirstStep()), Taken: c.taken, Skipped: r.member.Skipped(),
 		Queued: r.member.Queued(), Held: len(r.steps), Waited: c.waiting, Writers: r.writerRanks(),
-	}
-	if c.taken > 0 {
-		info.Preload = c.pushed || info.Learned
 	}
 	for _, h := range r.steps {
 		if h.retained {
@@ -101,6 +98,15 @@ func (r *Reader) Info() ReaderInfo {
 		info.Skipped = max(info.Skipped, r.leader.Skipped())
 	}
 	return info
+}
+
+// preloading reports whether blocks come without being asked for, as far as we
+// know. The caller holds mu.
+func (r *Reader) preloading() bool {
+	if r.counts.taken == 0 {
+		return r.cfg.Params.preloads(r.ranks)
+	}
+	return r.counts.pushed || r.plane.Learned()
 }
 
 // writerRanks lists the counts of the plane. The caller holds mu.
