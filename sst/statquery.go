@@ -154,6 +154,20 @@ func mustBeWeft(c cm.Contact) error {
 	return fmt.Errorf("%w (release %s, by its contact file)", ErrNoStat, release)
 }
 
+// IsWeft reports whether the contact file of a stream, by name with or without
+// the suffix ".sst", is that of a Weft writer. It connects to nobody.
+func IsWeft(name string) (bool, error) {
+	path, err := streamPath(name)
+	if err != nil {
+		return false, err
+	}
+	file, err := readContact(path)
+	if err != nil {
+		return false, err
+	}
+	return mustBeWeft(file.contact) == nil, nil
+}
+
 // ask sends one question and waits for its answer, which is empty if the stream
 // has ended.
 func (s *Session) ask(ctx context.Context, l carrier.Link, stream int64) ([]byte, error) {

@@ -4,69 +4,70 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
 // WriterInfo tells what a writer serves, and to whom. Rank 0 of a cohort knows
 // all of it; what the others know of the whole stream is said with the field.
 type WriterInfo struct {
-	Path  string // of the contact file
-	Addr  string // published in it, or this rank's own
-	Rank  int    // of this process in its cohort
-	Size  int    // processes of the cohort
-	Base  int    // first writer rank of this process
-	Own   int    // writer ranks of this process
-	Ranks int    // writer ranks of the stream
-	Plane string // data plane that readers get
+	Path  string `json:"path"`  // of the contact file
+	Addr  string `json:"addr"`  // published in it, or this rank's own
+	Rank  int    `json:"rank"`  // of this process in its cohort
+	Size  int    `json:"size"`  // processes of the cohort
+	Base  int    `json:"base"`  // first writer rank of this process
+	Own   int    `json:"own"`   // writer ranks of this process
+	Ranks int    `json:"ranks"` // writer ranks of the stream
+	Plane string `json:"plane"` // data plane that readers get
 
-	NextStep uint64 // number of the next step
-	Held     int    // steps that are kept, for a reader or in reserve; other ranks: steps in memory here
-	Bytes    uint64 // memory of these steps in this process, and of the step being filled
-	Queued   uint64 // rank 0: bytes of the kept steps, of all ranks
-	Dropped  int64  // rank 0: steps that QueueFullPolicy Discard has dropped
+	NextStep uint64 `json:"next_step"` // number of the next step
+	Held     int    `json:"held"`      // steps that are kept, for a reader or in reserve; other ranks: steps in memory here
+	Bytes    uint64 `json:"bytes"`     // memory of these steps in this process, and of the step being filled
+	Queued   uint64 `json:"queued"`    // rank 0: bytes of the kept steps, of all ranks
+	Written  uint64 `json:"written"`   // rank 0: bytes of all steps that went out, of all ranks
+	Dropped  int64  `json:"dropped"`   // rank 0: steps that QueueFullPolicy Discard has dropped
+	Ending   bool   `json:"ending"`    // this process begins no further step
 
-	RankBytes []uint64 // rank 0: bytes of the kept steps, by writer rank
-	Readers   []AttachedReader
+	RankBytes []uint64         `json:"rank_bytes"` // rank 0: bytes of the kept steps, by writer rank
+	Readers   []AttachedReader `json:"readers"`
 
-	Policy WriterPolicy
+	Policy WriterPolicy `json:"policy"`
 }
 
 // WriterPolicy is what is in effect, defaults filled in.
 type WriterPolicy struct {
-	Rendezvous      int
-	QueueLimit      int    // steps; 0: none
-	QueueLimitBytes uint64 // 0: none
-	QueueFullPolicy string
-	BlockAt         string
-	Reserve         int
-	FirstPrecious   bool
-	Distribution    string
-	Registration    string
-	Preload         bool   // readers that ask for it are pushed whole steps
-	LagNotice       int    // steps; 0: never
-	LagLimit        int    // steps; 0: never
-	WarnBytes       uint64 // 0: never
+	Rendezvous      int    `json:"rendezvous"`
+	QueueLimit      int    `json:"queue_limit"`       // steps; 0: none
+	QueueLimitBytes uint64 `json:"queue_limit_bytes"` // 0: none
+	QueueFullPolicy string `json:"queue_full_policy"`
+	BlockAt         string `json:"block_at"`
+	Reserve         int    `json:"reserve"`
+	FirstPrecious   bool   `json:"first_precious"`
+	Distribution    string `json:"distribution"`
+	Registration    string `json:"registration"`
+	Preload         bool   `json:"preload"`    // readers that ask for it are pushed whole steps
+	LagNotice       int    `json:"lag_notice"` // steps; 0: never
+	LagLimit        int    `json:"lag_limit"`  // steps; 0: never
+	WarnBytes       uint64 `json:"warn_bytes"` // 0: never
 }
 
 // AttachedReader is one reader cohort of a writer.
 type AttachedReader struct {
-	Addr    string // of its rank 0
-	Ranks   int
-	Release string // the message variants it gets; of Weft, other ranks than 0 know only that
-	Plane   string // that it reads by
-	Served  uint64 // bytes of data that this process has sent to it
+	Addr    string `json:"addr"` // of its rank 0
+	Ranks   int    `json:"ranks"`
+	Release string `json:"release"` // the message variants it gets; of Weft, other ranks than 0 know only that
+	Plane   string `json:"plane"`   // that it reads by
+	Served  uint64 `json:"served"`  // bytes of data that this process has sent to it
 
 	// The rest is known at rank 0.
 
-	Active    bool   // its opening is over
-	Observer  bool   // it only looks: nobody waits for it
-	Sent      int64  // steps handed to it
-	Released  int64  // steps that it has given back
-	Dropped   int64  // steps discarded while it was there
-	Lag       int64  // steps that it is behind
-	Held      int    // steps that are kept for it
-	HeldBytes uint64 // of them, of all ranks
+	Active    bool   `json:"active"`     // its opening is over
+	Observer  bool   `json:"observer"`   // it only looks: nobody waits for it
+	Sent      int64  `json:"sent"`       // steps handed to it
+	Released  int64  `json:"released"`   // steps that it has given back
+	Dropped   int64  `json:"dropped"`    // steps discarded while it was there
+	Lag       int64  `json:"lag"`        // steps that it is behind
+	Held      int    `json:"held"`       // steps that are kept for it
+	HeldBytes uint64 `json:"held_bytes"` // of them, of all ranks
 }
 
 // Info returns a snapshot. It is cheap: nothing waits for it.
@@ -77,6 +78,7 @@ func (w *Writer) Info() WriterInfo {
 		Path: w.path, Addr: w.session.Addr(), Rank: w.cfg.Cohort.Rank(), Size: w.cfg.Cohort.Size(),
 		Base: w.base, Own: w.cfg.Ranks, Ranks: w.total, Plane: planeEvpath,
 		NextStep: uint64(w.member.NextStep()), Held: len(w.steps), Policy: w.policy(),
+		Written: w.written.total, Ending: w.finished,
 	}
 	stats := w.pool.Stats()
 	info.Bytes = stats.Held - stats.Free
@@ -121,7 +123,7 @@ func (r *attached) info(c cp.Counts) AttachedReader {
 	case r.link != nil:
 		info.Addr = r.link.Info().Remote.String()
 	case len(r.ranks) > 0:
-		info.Addr = addrOfContact(r.ranks[0].Contact)
+		info.Addr = addrIn(r.ranks[0].Contact)
 	}
 	switch {
 	case r.weft:
@@ -130,17 +132,4 @@ func (r *attached) info(c cp.Counts) AttachedReader {
 		info.Release = r.options.Release.String()
 	}
 	return info
-}
-
-// addrOfContact is the address in a contact string, "" if there is none.
-func addrOfContact(text string) string {
-	c, err := cm.ParseContact(text)
-	if err != nil {
-		return ""
-	}
-	a, err := c.Addr()
-	if err != nil {
-		return ""
-	}
-	return a.String()
 }

@@ -21,6 +21,7 @@ type dumpOptions struct {
 	follow       bool
 	timeout      time.Duration
 	json         bool
+	observe      observing
 }
 
 func newDump(env Env) *cobra.Command {
@@ -35,7 +36,8 @@ func newDump(env Env) *cobra.Command {
 what is there, or with --follow what comes until the writer closes it. From a
 stream, it reads the steps from the next one on; the writer goes on when dump
 leaves. Attaching to a stream counts for the writer's RendezvousReaderCount, and
-a slow dump holds up a writer with a queue limit.
+a slow dump holds up a writer with a queue limit. With --observe it does neither,
+and misses steps instead; only Weft writers know that.
 
 -v takes a name, or a pattern: * is any characters, / too, ? is one, [a-c] one of
 several. For several variables give it several times: a comma is part of a name.
@@ -47,9 +49,11 @@ end: -1 is the last. A count of -1 is the rest. Without --start the part begins 
 0, without --count it is the rest. An array with another number of dimensions, or
 too small, is named on stderr, and the exit code is 1.`,
 		Args: names("NAME"),
-		RunE: func(cmd *cobra.Command, list []string) error {
-			return runDump(cmd.Context(), env, list[0], opt)
-		},
+	}
+	observe := observeFlag(cmd, observeNever, "only look at the stream: nobody waits for it, and it misses steps that it is too slow for;\nWeft writers only")
+	cmd.RunE = func(cmd *cobra.Command, list []string) error {
+		opt.observe = observe()
+		return runDump(cmd.Context(), env, list[0], opt)
 	}
 	readerParams(cmd, &opt.params)
 	f := cmd.Flags()
@@ -88,7 +92,7 @@ func runDump(ctx context.Context, env Env, name string, opt dumpOptions) (err er
 	if err != nil {
 		return err
 	}
-	src, err := openSource(ctx, env, name, sourceOptions{follow: opt.follow, timeout: opt.timeout, params: p})
+	src, err := openSource(ctx, env, name, sourceOptions{follow: opt.follow, timeout: opt.timeout, params: p, observe: opt.observe})
 	if err != nil {
 		return err
 	}

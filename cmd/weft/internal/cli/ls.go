@@ -12,6 +12,7 @@ import (
 type lsOptions struct {
 	long, attrs, verbose, json bool
 	params                     []string
+	observe                    observing
 	timeout                    time.Duration
 }
 
@@ -26,19 +27,22 @@ func newLs(env Env) *cobra.Command {
 		Long: `List variables as bpls does: type, name, number of steps, and shape. A dimension
 that changes from step to step shows as "__".
 
-On a stream, ls attaches, shows the next step and leaves; the writer goes on.
-Attaching does something to a real writer: a reader counts for
-RendezvousReaderCount, so a writer that waits for one starts; and while it is
-attached it holds steps, and takes its turn where steps are dealt round-robin.
-Ctrl-C while ls attaches waits until the writer has answered: leaving at once can
-HANG OR CRASH an ADIOS2 writer.
+On a stream, ls attaches, shows the newest or the next step and leaves; the
+writer goes on. A Weft writer is only observed: nobody waits for ls. With
+--observe=false, and with an ADIOS2 writer in any case, ls is a reader, which does
+something to the writer: it counts for RendezvousReaderCount, so a writer that
+waits for one starts; and while it is attached it holds steps, and takes its turn
+where steps are dealt round-robin. Ctrl-C while ls attaches waits until the writer
+has answered: leaving at once can HANG OR CRASH an ADIOS2 writer.
 
 Minimum and maximum (-l) are those that the writer recorded. ADIOS2 records none
 in streams; there, the data of the step is read instead.`,
 		Args: names("NAME"),
-		RunE: func(cmd *cobra.Command, list []string) error {
-			return runLs(cmd.Context(), env, list[0], opt)
-		},
+	}
+	observe := observeFlag(cmd, observeWeft, "only look at the stream: nobody waits for it; Weft writers only (default: for Weft writers)")
+	cmd.RunE = func(cmd *cobra.Command, list []string) error {
+		opt.observe = observe()
+		return runLs(cmd.Context(), env, list[0], opt)
 	}
 	readerParams(cmd, &opt.params)
 	f := cmd.Flags()
@@ -55,7 +59,7 @@ func runLs(ctx context.Context, env Env, name string, opt lsOptions) (err error)
 	if err != nil {
 		return err
 	}
-	src, err := openSource(ctx, env, name, sourceOptions{timeout: opt.timeout, params: p})
+	src, err := openSource(ctx, env, name, sourceOptions{timeout: opt.timeout, params: p, observe: opt.observe})
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func runPipe(ctx context.Context, env Env, in, out string, opt pipeOptions) erro
 	if err != nil {
 		return err
 	}
-	work, team, err := newTeam(ctx, c)
+	work, team, err := newTeam(ctx, c, env.Stderr)
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -132,7 +132,7 @@ func (p *pipe) run(ctx context.Context) (err error) {
 		return err
 	}
 	mine := p.team.shareOf(what.Ranks)
-	w, err := p.createTarget(ctx, targetConfig(session, p.target, p.team.streams(), mine.count()))
+	w, err := p.createTarget(ctx, targetConfig(session, p.target, p.team.streams(), mine.count(), p.env.Stdout))
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,8 @@ type sourceOptions struct {
 	session *sst.Session  // for streams; nil makes one
 	params  sst.Params    // of a reader, for streams
 	cohort  cohort.Cohort // that reads a stream together; nil for this process alone
-	observe bool          // of a stream: only look
+	observe observing     // of a stream: only look
+	screen  io.Reader     // where the writer's contact comes from without a file
 }
 
 var (
@@ -56,6 +57,10 @@ const contactSuffix = ".sst"
 // time-out it waits for something of that name.
 func openSource(ctx context.Context, env Env, name string, opt sourceOptions) (source, error) {
 	log := newLogger(env.Stderr)
+	if opt.params.RegistrationMethod == registrationScreen { // there is no file to look for
+		opt.screen = env.Stdin
+		return openStream(ctx, log, name, opt)
+	}
 	if bare := strings.TrimRight(name, "/"); bare != "" {
 		name = bare // a stream's name has none at its end
 	}

@@ -460,3 +460,14 @@ func TestStatInterrupted(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q", c, errs.String())
 	}
 }
+
+func TestCutText(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		want  string
+	}{{0, "readers  zwölf"}, {100, "readers  zwölf"}, {15, "readers  zwölf"}, {14, "readers  zwö…"}, {9, "readers…"}, {2, "…"}, {1, "…"}} {
+		if got := cutText("readers  zwölf", c.width); got != c.want {
+			t.Errorf("%d: %q, want %q", c.width, got, c.want)
+		}
+	}
+}

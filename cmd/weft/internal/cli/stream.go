@@ -27,6 +27,9 @@ const handshakeGrace = 24 * time.Hour
 
 // openStream attaches to a stream.
 func openStream(ctx context.Context, log *slog.Logger, name string, opt sourceOptions) (source, error) {
+	if err := opt.observe.check(name); err != nil {
+		return nil, err
+	}
 	s := &streamSource{log: log, session: opt.session, timeout: opt.timeout}
 	if s.session == nil {
 		session, err := sst.NewSession(ctx, sst.SessionConfig{Logger: log, NetworkInterface: iface(opt.params), HandshakeGrace: handshakeGrace})
@@ -39,7 +42,7 @@ func openStream(ctx context.Context, log *slog.Logger, name string, opt sourceOp
 	if opt.timeout > 0 && params.OpenTimeoutSecs == 0 {
 		params.OpenTimeoutSecs = max(1, int((opt.timeout+time.Second-1)/time.Second))
 	}
-	r, err := sst.Open(ctx, name, sourceConfig(s.session, params, opt))
+	r, err := sst.Open(ctx, name, sourceConfig(s.session, name, params, opt))
 	if err != nil {
 		return nil, errors.Join(err, s.closeSession(true))
 	}
@@ -53,7 +56,17 @@ func (s *streamSource) Next(ctx context.Context) (*step.Step, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, s.timeout, errNoStep)
 		defer cancel()
 	}
+	if s.Info().Observer {
+		defer time.AfterFunc(observerPatience, s.explainObserving).Stop()
+	}
 	return s.BeginStep(ctx)
+}
+
+// observerPatience is how long an observer waits before it says why.
+const observerPatience = 3 * time.Second
+
+func (s *streamSource) explainObserving() {
+	s.log.Warn("no step yet; if the writer waits for readers, this one does not count: weft stat tells, --observe=false attaches as a reader")
 }
 
 func (s *streamSource) Ranks() int { return max(1, s.Info().Ranks) }
@@ -89,11 +102,16 @@ func closeSession(session *sst.Session, log *slog.Logger, opening bool) error {
 
 func (s *streamSource) Describe() []string {
 	i := s.Info()
+	as := "reader"
+	if i.Observer {
+		as = "observer: the writer does not wait for it"
+	}
 	return []string{
 		"  of writers:    " + fmt.Sprint(i.Ranks),
 		"  writer:        " + i.Writer + " " + i.Release,
 		"  data plane:    " + planeText(i.Plane),
 		"  array order:   " + order(i.ColumnMajor),
+		"  attached as:   " + as,
 	}
 }
 

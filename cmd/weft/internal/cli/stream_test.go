@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,7 +110,7 @@ func TestLsComputesBounds(t *testing.T) {
 	in, out := bpfixture.Extract(t, "main-types"), filepath.Join(t.TempDir(), "s")
 	piped := make(chan result, 1)
 	go func() { piped <- run(ctx, "pipe", in, out) }()
-	got := run(ctx, "ls", "-l", "--timeout", "30s", out+".sst")
+	got := run(ctx, "ls", "-l", "--observe=false", "--timeout", "30s", out+".sst")
 	<-piped
 	for _, want := range []string{"a_double   {5} = 0.25 / 4.25", "a_int8     {5} = 0 / 4", "a_uint64   {5} = 0 / 4", "a_float    {5} = 0.5 / 4.5", "s_int32    scalar = 7", `s_string   scalar = "step 0"`} {
 		if !strings.Contains(got.stdout, want) {
@@ -129,7 +131,7 @@ func TestStreamBesideFolder(t *testing.T) {
 		t.Errorf("no stream: %+v", r)
 	}
 	listed := make(chan result, 1)
-	go func() { listed <- run(ctx, "ls", "--timeout", "30s", name) }()
+	go func() { listed <- run(ctx, "ls", "--observe=false", "--timeout", "30s", name) }()
 	if err := writeLarge(ctx, name, 2, 2); err != nil {
 		t.Fatal(err)
 	}
@@ -155,5 +157,30 @@ func TestNoStepInTime(t *testing.T) {
 	}
 	if d := <-dumped; d.code != exitFailed || !strings.Contains(d.stderr, errNoStep.Error()) {
 		t.Errorf("exit code %d, stderr %q", d.code, d.stderr)
+	}
+}
+
+// Without a contact file, people carry the line that the writer prints to the
+// reader.
+func TestPipeByScreen(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	in, out := bpfixture.Extract(t, "v2.10.2-attrs"), filepath.Join(t.TempDir(), "s")
+	screen, printed := io.Pipe()
+	piped := make(chan int, 1)
+	var pipeErrs, dumpErrs, dumped bytes.Buffer
+	go func() {
+		defer printed.Close()
+		piped <- Run(ctx, Env{Stdin: strings.NewReader(""), Stdout: printed, Stderr: &pipeErrs}, []string{"pipe", "-P", "RegistrationMethod=screen", in, out})
+	}()
+	code := Run(ctx, Env{Stdin: screen, Stdout: &dumped, Stderr: &dumpErrs}, []string{"dump", "--json", "-P", "RegistrationMethod=Screen", "--timeout", "30s", out})
+	if p := <-piped; p != exitOK || code != exitOK {
+		t.Errorf("pipe %d, %s; dump %d, %s", p, pipeErrs.String(), code, dumpErrs.String())
+	}
+	if want := run(ctx, "dump", "--json", in); dumped.String() != want.stdout {
+		t.Errorf("got\n%s\nwant\n%s", dumped.String(), want.stdout)
+	}
+	if _, err := os.Stat(out + contactSuffix); err == nil {
+		t.Error("there is a contact file")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type team struct {
 	cohort     cohort.Cohort
 	channel    cohort.Channel
 	cancel     context.CancelCauseFunc // ends the context of this rank's work
+	stderr     io.Writer
 
 	mu      sync.Mutex
 	plan    *plan
@@ -65,9 +67,9 @@ const teamGrace = 5 * time.Second
 
 // newTeam forms a team of the ranks of a cohort. The context is for this rank's
 // work; it ends with ctx, and when the team is stopped.
-func newTeam(ctx context.Context, c cohort.Cohort) (context.Context, *team, error) {
+func newTeam(ctx context.Context, c cohort.Cohort, stderr io.Writer) (context.Context, *team, error) {
 	work, cancel := context.WithCancelCause(ctx)
-	t := &team{cohort: c, size: 1, cancel: cancel, changed: make(chan struct{})}
+	t := &team{cohort: c, stderr: stderr, size: 1, cancel: cancel, changed: make(chan struct{})}
 	if c == nil || c.Size() == 1 {
 		return work, t, nil
 	}
@@ -133,8 +135,8 @@ func (e *rankError) Error() string { return fmt.Sprintf("rank %d: %s", e.rank, e
 func (e *rankError) exitCode() int { return e.code }
 
 // end waits until every rank has ended and returns the error of this rank's
-// process: at rank 0 the one of the team, elsewhere one that has been told. An
-// error of a rank that was in a hurry, or if the context has ended, stops all.
+// process, which has been told unless it is alone. An error of a rank that was in
+// a hurry, or if the context has ended, stops all.
 func (t *team) end(ctx context.Context, err error, hurry bool) error {
 	if t.alone() {
 		t.cancel(nil)
@@ -175,8 +177,6 @@ func (t *team) end(ctx context.Context, err error, hurry bool) error {
 		return t.withoutRoot(ctx, mine)
 	case verdict.well():
 		return leaveErr
-	case t.leads() && verdict.Text != "":
-		return &rankError{rank: verdict.Rank, code: verdict.Code, text: verdict.Text}
 	}
 	return toldError{verdict.Code}
 }
@@ -260,6 +260,9 @@ func (t *team) decide(e *ending) {
 		return
 	}
 	t.verdict = e
+	if e.Text != "" { // before any rank exits: launchers kill the others then
+		fmt.Fprintf(t.stderr, "weft: %v\n", &rankError{rank: e.Rank, text: e.Text})
+	}
 	t.tellAll(note{All: e})
 	t.notify()
 	if !e.well() {

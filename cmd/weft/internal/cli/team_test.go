@@ -31,7 +31,8 @@ func teamwork(t *testing.T, n int, do func(rank int) work) (said []string, codes
 	var wg sync.WaitGroup
 	for rank, c := range cohort.Local(n) {
 		wg.Go(func() {
-			ctx, team, err := newTeam(t.Context(), c)
+			var b bytes.Buffer
+			ctx, team, err := newTeam(t.Context(), c, &b)
 			if err != nil {
 				t.Error(err)
 				return
@@ -42,7 +43,6 @@ func teamwork(t *testing.T, n int, do func(rank int) work) (said []string, codes
 				codes[rank] = -1
 				return
 			}
-			var b bytes.Buffer
 			codes[rank] = exitCode(&b, team.end(ctx, err, hurry))
 			said[rank] = b.String()
 		})
@@ -62,28 +62,37 @@ func waits(ctx context.Context, _ *team) (error, bool) {
 	return fmt.Errorf("stopped: %w", context.Cause(ctx)), true
 }
 
+// toldByOther is an error as the ranks of a stream tell them to each other.
+type toldByOther struct{}
+
+func (toldByOther) Error() string { return "no" }
+func (toldByOther) None() bool    { return false }
+
 func TestTeamEnds(t *testing.T) {
 	boom := errors.New("boom")
 	follows := fmt.Errorf("step 3: %w", sst.ErrStepAborted)
+	told := fmt.Errorf("create s: %w", toldByOther{})
 	usage := usageError{errors.New("bad")}
 	for name, c := range map[string]struct {
 		ranks []work
 		code  int
 		said  string
 	}{
-		"well":                    {[]work{returns(nil, false), returns(nil, false), returns(nil, false)}, exitOK, ""},
-		"one fails":               {[]work{returns(follows, false), returns(follows, false), returns(boom, false)}, exitFailed, "weft: rank 2: boom\n"},
-		"rank 0 fails":            {[]work{returns(boom, false), returns(follows, false), returns(nil, false)}, exitFailed, "weft: rank 0: boom\n"},
-		"all fail alike":          {[]work{returns(boom, false), returns(boom, false), returns(boom, false)}, exitFailed, "weft: rank 0: boom\n"},
-		"only what follows":       {[]work{returns(nil, false), returns(follows, false), returns(nil, false)}, exitFailed, "weft: rank 1: step 3: step given up\n"},
-		"reported by all":         {[]work{returns(errReported, false), returns(errReported, false), returns(errReported, false)}, exitFailed, ""},
-		"reported, and one fails": {[]work{returns(errReported, false), returns(boom, false), returns(errReported, false)}, exitFailed, "weft: rank 1: boom\n"},
-		"one cannot begin":        {[]work{waits, waits, returns(boom, true)}, exitFailed, "weft: rank 2: boom\n"},
-		"rank 0 cannot begin":     {[]work{returns(boom, true), waits, waits}, exitFailed, "weft: rank 0: boom\n"},
-		"wrong usage of one":      {[]work{waits, returns(usage, true), waits}, exitUsage, "weft: rank 1: bad\n"},
-		"no such file on one":     {[]work{waits, returns(fmt.Errorf("x: %w", errNothing), true), waits}, exitUsage, "weft: rank 1: x: no such file or stream\n"},
-		"interrupted":             {[]work{waits, returns(errInterrupted, true), waits}, exitFailed, "weft: rank 1: interrupted\n"},
-		"one alone fails":         {[]work{returns(fs.ErrPermission, true)}, exitFailed, "weft: permission denied\n"},
+		"well":                     {[]work{returns(nil, false), returns(nil, false), returns(nil, false)}, exitOK, ""},
+		"one fails":                {[]work{returns(follows, false), returns(follows, false), returns(boom, false)}, exitFailed, "weft: rank 2: boom\n"},
+		"rank 0 fails":             {[]work{returns(boom, false), returns(follows, false), returns(nil, false)}, exitFailed, "weft: rank 0: boom\n"},
+		"all fail alike":           {[]work{returns(boom, false), returns(boom, false), returns(boom, false)}, exitFailed, "weft: rank 0: boom\n"},
+		"only what follows":        {[]work{returns(nil, false), returns(follows, false), returns(nil, false)}, exitFailed, "weft: rank 1: step 3: step given up\n"},
+		"reported by all":          {[]work{returns(errReported, false), returns(errReported, false), returns(errReported, false)}, exitFailed, ""},
+		"reported, and one fails":  {[]work{returns(errReported, false), returns(boom, false), returns(errReported, false)}, exitFailed, "weft: rank 1: boom\n"},
+		"one cannot begin":         {[]work{waits, waits, returns(boom, true)}, exitFailed, "weft: rank 2: boom\n"},
+		"rank 0 cannot begin":      {[]work{returns(boom, true), waits, waits}, exitFailed, "weft: rank 0: boom\n"},
+		"wrong usage of one":       {[]work{waits, returns(usage, true), waits}, exitUsage, "weft: rank 1: bad\n"},
+		"no such file on one":      {[]work{waits, returns(fmt.Errorf("x: %w", errNothing), true), waits}, exitUsage, "weft: rank 1: x: no such file or stream\n"},
+		"interrupted":              {[]work{waits, returns(errInterrupted, true), waits}, exitFailed, "weft: rank 1: interrupted\n"},
+		"told by the stream first": {[]work{returns(told, true), returns(told, false), returns(boom, true)}, exitFailed, "weft: rank 2: boom\n"},
+		"told by the stream only":  {[]work{returns(told, false), returns(told, false), returns(told, false)}, exitFailed, "weft: rank 0: create s: no\n"},
+		"one alone fails":          {[]work{returns(fs.ErrPermission, true)}, exitFailed, "weft: permission denied\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said, codes := teamwork(t, len(c.ranks), func(rank int) work { return c.ranks[rank] })
