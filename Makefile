@@ -29,11 +29,12 @@ golangci:
 fuzz:
 	scripts/fuzz.sh $(FUZZTIME)
 
-# Tests called TestSoak..., with full counts instead of the few of make test.
+# The tests with full counts instead of the few of make test, with a summary for each promise;
+# hours. make soak LINES="deaths cycles"
 soak:
-	WEFT_SOAK=1 go test -count=1 -timeout 0 -v -run '^TestSoak' ./...
+	scripts/soak.sh $(LINES)
 
-# Steps over sockets against the real ADIOS2; below five minutes. make bench BENCHFLAGS='-only "8 MiB"'
+# Steps over sockets against the real ADIOS2; below ten minutes. make bench BENCHFLAGS='-only "8 MiB"'
 bench:
 	go run ./bench $(BENCHFLAGS)
 

@@ -3,17 +3,20 @@
 //
 //	go run ./bench [-rounds N] [-seconds S] [-only REGEXP] [-json] [-cpuprofile DIR]
 //
-// A row is a payload and a queue limit. In each round every row runs all four
+// A row is a payload, in one variable or in many, a number of writer and reader
+// ranks, and a queue limit. In each round every row runs all four
 // paths, one after the other: Weft to Weft, Weft to ADIOS2, ADIOS2 to Weft,
 // ADIOS2 to ADIOS2. So they see the same neighbours on the machine, and a ratio
 // compares runs of one round. The table has the median over the rounds, and the
 // least and the greatest. Before each round the machine is looked at for 200 ms:
 // rounds that began on a busy one are counted as such.
 //
-// Writer and reader are processes of their own, over TCP on the loopback
-// interface. Both sides touch every byte: the writer fills its array, the reader
-// sums what it gets and checks the sum. The ADIOS2 side is interop/peers/cpp/sst.cpp, which
-// does the same by ADIOS2's public interface; it is compiled in a Debian root
+// Every rank is a process of its own, over TCP on the loopback interface; those
+// of ADIOS2 are an MPI job. Both sides touch every byte: writers fill their share
+// of each array, readers sum what they get and check the sum. Besides rates the
+// table has the processor time of both sides for each GB, from start to end of the
+// processes, and the most memory that one of their processes had resident. The ADIOS2 side is interop/peers/cpp/sst.cpp, which
+// does the same by ADIOS2's public interface, with and without MPI; it is compiled in a Debian root
 // with ADIOS2 (interop/root.sh). Where there can be no root the Weft rows are
 // measured alone, and the table says so.
 //

@@ -79,7 +79,7 @@ func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	return writeTable(stdout, rep)
 }
 
-// parseFlags reads the command line. The defaults take less than five minutes.
+// parseFlags reads the command line. The defaults take less than ten minutes.
 func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/weft-fabric/weft/interop/peers"
@@ -41,10 +42,14 @@ func makePeer(ctx context.Context, dir string) (*peer, error) {
 		return nil, err
 	}
 	// -O3, so that the loops over the data are as fast as they get.
-	_, err = output(p.inside(ctx, "g++", "-std=c++17", "-O3", "-pthread", "-I/usr/include/adios2/build/serial",
-		"sst.cpp", "-o", "sst", "-ladios2_serial_cxx11"))
-	if err != nil {
-		return nil, err
+	for _, args := range [][]string{
+		{"g++", "-std=c++17", "-O3", "-pthread", "-I/usr/include/adios2/build/serial", "sst.cpp", "-o", "sst", "-ladios2_serial_cxx11"},
+		{"mpicxx", "-std=c++17", "-O3", "-pthread", "-DUSE_MPI", "-DADIOS2_USE_MPI", "-I/usr/include/adios2/build/mpi",
+			"sst.cpp", "-o", "sst-mpi", "-ladios2_mpi_cxx11_mpi", "-ladios2_mpi_cxx11"},
+	} {
+		if _, err := output(p.inside(ctx, args...)); err != nil {
+			return nil, err
+		}
 	}
 	p.version, err = output(p.inside(ctx, "./sst", "version"))
 	return p, err
@@ -53,6 +58,16 @@ func makePeer(ctx context.Context, dir string) (*peer, error) {
 // inside returns a command that runs in the root.
 func (p *peer) inside(ctx context.Context, args ...string) *exec.Cmd {
 	return command(ctx, p.script, append([]string{"run", suite, "--bind", p.dir, "--chdir", p.dir, "--"}, args...)...)
+}
+
+// ranks returns the command of one end of a stream; with more than one rank it is
+// an mpirun, whose ranks yield the processor while they wait for each other: there
+// are more of them than processors.
+func (p *peer) ranks(ctx context.Context, n int, args ...string) *exec.Cmd {
+	if n == 1 {
+		return p.inside(ctx, append([]string{"./sst"}, args...)...)
+	}
+	return p.inside(ctx, append([]string{"mpirun", "--mca", "mpi_yield_when_idle", "1", "-n", strconv.Itoa(n), "./sst-mpi"}, args...)...)
 }
 
 // findScript looks for root.sh from the current folder upwards.

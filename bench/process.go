@@ -64,6 +64,16 @@ func (p *process) cpu() float64 {
 	return (s.UserTime() + s.SystemTime()).Seconds()
 }
 
+// memory is the most that it had resident, in bytes; of mpirun's the most that
+// one of its ranks had. It has ended.
+func (p *process) memory() uint64 {
+	u, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	return uint64(u.Maxrss) << 10 // getrusage(2): in KiB
+}
+
 // said returns the last line of what it said. It has ended.
 func (p *process) said() (said, error) {
 	if p.err != nil {
@@ -77,10 +87,47 @@ func (p *process) said() (said, error) {
 	return s, nil
 }
 
-// both waits until both ends of a stream have ended. If one fails, or ctx ends,
-// the other is ended too.
-func both(ctx context.Context, cancel context.CancelFunc, w, r *process) error {
-	for _, p := range []*process{w, r} {
+// end is one side of a stream: the ranks of Weft, or one process of ADIOS2, which
+// may be an mpirun.
+type end []*process
+
+// cpu is the processor time of all of them.
+func (e end) cpu() (s float64) {
+	for _, p := range e {
+		s += p.cpu()
+	}
+	return s
+}
+
+// memory is the most that one of them had.
+func (e end) memory() (most uint64) {
+	for _, p := range e {
+		most = max(most, p.memory())
+	}
+	return most
+}
+
+// said is what rank 0 says, with the wrong steps of all.
+func (e end) said() (said, error) {
+	var sum said
+	for i, p := range e {
+		s, err := p.said()
+		if err != nil {
+			return said{}, err
+		}
+		if i == 0 {
+			sum = s
+			continue
+		}
+		sum.Bad += s.Bad
+	}
+	return sum, nil
+}
+
+// all waits until every process has ended. If one fails, or ctx ends, the others
+// are ended too.
+func all(ctx context.Context, cancel context.CancelFunc, list ...*process) error {
+	for _, p := range list {
 		go func() {
 			select {
 			case <-p.done:
@@ -91,8 +138,9 @@ func both(ctx context.Context, cancel context.CancelFunc, w, r *process) error {
 			}
 		}()
 	}
-	<-w.done
-	<-r.done
+	for _, p := range list {
+		<-p.done
+	}
 	return context.Cause(ctx)
 }
 

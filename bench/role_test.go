@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -10,17 +12,17 @@ import (
 )
 
 func TestRoleWords(t *testing.T) {
-	a := roleArgs{role: "reader", name: "/tmp/s", bytes: 8 << 20, queue: 4, seconds: 1.5, warmup: 0.375, access: inPlace, profile: "p"}
+	a := roleArgs{role: "reader", name: "/tmp/s", bytes: 8 << 20, queue: 4, seconds: 1.5, warmup: 0.375, vars: 3, access: inPlace, profile: "p", rank: 1, ranks: 2, meet: meeting{"h:1", "t"}}
 	w := a.words()
 	got, err := parseRole(w[1:])
 	if err != nil || w[0] != roleWord {
 		t.Fatal(w, err)
 	}
-	if d := cmp.Diff(a, got, cmp.AllowUnexported(roleArgs{})); d != "" {
+	if d := cmp.Diff(a, got, cmp.AllowUnexported(roleArgs{}, meeting{})); d != "" {
 		t.Error(d)
 	}
 	for i := range w[1:] {
-		if i == 1 || i >= 6 { // a name, an access, a file: anything goes
+		if i == 1 || i == 7 || i == 8 || i >= 11 { // a name, an access, a file, an address, a token: anything goes
 			continue
 		}
 		bad := append([]string(nil), w[1:]...)
@@ -70,29 +72,64 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// Both roles in one process, in both accesses.
+func TestShares(t *testing.T) {
+	a := roleArgs{bytes: 8 * 10 * 3, vars: 3, ranks: 4}
+	next := uint64(0)
+	for a.rank = range a.ranks {
+		b := a.share()
+		if b.Start[0] != next || b.Count[0] < 2 {
+			t.Errorf("rank %d has %v", a.rank, b)
+		}
+		next += b.Count[0]
+	}
+	if next != 10 {
+		t.Errorf("the shares have %d elements of 10", next)
+	}
+}
+
+// All ranks of both roles in one process, in both accesses.
 func TestRoles(t *testing.T) {
 	for _, access := range []access{copying, inPlace} {
-		t.Run(string(access), func(t *testing.T) {
-			a := roleArgs{name: filepath.Join(t.TempDir(), "s"), bytes: 64 << 10, queue: 1, seconds: 0.05, access: access}
-			written := make(chan said, 1)
-			failed := make(chan error, 1)
-			go func() {
-				s, err := writeStream(t.Context(), a)
-				written <- s
-				failed <- err
-			}()
-			r, err := readStream(t.Context(), a)
-			w := <-written
-			if err := errors.Join(err, <-failed); err != nil {
-				t.Fatal(err)
-			}
-			// The first step starts the clock.
-			if r.Bad != 0 || r.Steps != w.Steps-1 || r.Seconds <= 0 {
-				t.Errorf("wrote %+v, read %+v", w, r)
-			}
-		})
+		for _, ranks := range [][2]int{{1, 1}, {2, 3}} {
+			t.Run(fmt.Sprintf("%s, %dx%d", access, ranks[0], ranks[1]), func(t *testing.T) {
+				a := roleArgs{name: filepath.Join(t.TempDir(), "s"), bytes: 64 << 10, vars: 2, queue: 1, seconds: 0.05, access: access}
+				written := playRanks(t, a, ranks[0], writeStream)
+				read := playRanks(t, a, ranks[1], readStream)
+				w := <-written
+				for range ranks[0] - 1 {
+					<-written
+				}
+				for range ranks[1] {
+					// The first step starts the clock.
+					if r := <-read; r.Bad != 0 || r.Steps != w.Steps-1 || r.Seconds <= 0 {
+						t.Errorf("wrote %+v, read %+v", w, r)
+					}
+				}
+			})
+		}
 	}
+}
+
+// playRanks plays the ranks of one side in the background.
+func playRanks(t *testing.T, a roleArgs, ranks int, work func(context.Context, roleArgs) (said, error)) <-chan said {
+	t.Helper()
+	m, err := newMeeting(ranks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make(chan said, ranks)
+	for rank := range ranks {
+		a := a // each has its own
+		a.rank, a.ranks, a.meet = rank, ranks, m
+		go func() {
+			s, err := work(t.Context(), a)
+			if err != nil {
+				t.Errorf("rank %d: %v", a.rank, err)
+			}
+			out <- s
+		}()
+	}
+	return out
 }
 
 func BenchmarkFill8MiB(b *testing.B) {

@@ -47,10 +47,19 @@ const (
 
 // row is one line of work.
 type row struct {
-	Bytes  int    `json:"bytes"` // of a step
+	Bytes  int    `json:"bytes"` // of a step, of all ranks together
 	Queue  int    `json:"queue"` // QueueLimit
 	Access access `json:"access"`
+	// Writers and Readers are ranks, each a process; 0 means 1.
+	Writers int `json:"writers,omitempty"`
+	Readers int `json:"readers,omitempty"`
+	// Vars is the number of variables that make up a step; 0 means 1.
+	Vars int `json:"vars,omitempty"`
 }
+
+func (r row) writers() int { return max(r.Writers, 1) }
+func (r row) readers() int { return max(r.Readers, 1) }
+func (r row) vars() int    { return max(r.Vars, 1) }
 
 // rows is what a run measures unless -only says otherwise.
 var rows = []row{
@@ -59,11 +68,22 @@ var rows = []row{
 	{Bytes: 64 << 20, Queue: 1, Access: copying},
 	{Bytes: 8, Queue: 1, Access: copying},
 	{Bytes: 8, Queue: 4, Access: copying},
+	{Bytes: 8 << 20, Queue: 1, Access: copying, Writers: 2, Readers: 2},
+	{Bytes: 8 << 20, Queue: 1, Access: copying, Writers: 4, Readers: 2},
+	{Bytes: 8 << 20, Queue: 1, Access: copying, Vars: 100},
+	{Bytes: 8 << 20, Queue: 1, Access: copying, Vars: 1000},
 }
 
 // String names the row; -only matches it, followed by the path.
 func (r row) String() string {
-	return fmt.Sprintf("%s, queue %d, %s", sizeString(r.Bytes), r.Queue, r.Access)
+	s := fmt.Sprintf("%s, queue %d, %s", sizeString(r.Bytes), r.Queue, r.Access)
+	if r.writers() > 1 || r.readers() > 1 {
+		s += fmt.Sprintf(", %dx%d ranks", r.writers(), r.readers())
+	}
+	if r.vars() > 1 {
+		s += fmt.Sprintf(", %d variables", r.vars())
+	}
+	return s
 }
 
 // large reports whether the row is about bytes rather than about steps.

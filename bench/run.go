@@ -98,7 +98,7 @@ func busyNote(load float64) string {
 	return fmt.Sprintf(" (the machine was BUSY: %.2f processors)", load)
 }
 
-// pair runs one writer and one reader.
+// pair runs one writer and one reader, of one rank or of several.
 func (r *runner) pair(ctx context.Context, j job) (sample, error) {
 	limit := startLimit + time.Duration((1+warmup)*r.seconds*float64(time.Second))
 	ctx, stop := context.WithTimeout(ctx, limit)
@@ -108,35 +108,54 @@ func (r *runner) pair(ctx context.Context, j job) (sample, error) {
 	r.number++
 	a := roleArgs{
 		name: filepath.Join(r.dir, fmt.Sprintf("s%d", r.number)), bytes: j.row.Bytes, queue: j.row.Queue,
-		seconds: r.seconds, warmup: r.seconds * warmup, access: j.row.Access,
+		seconds: r.seconds, warmup: r.seconds * warmup, vars: j.row.vars(), access: j.row.Access,
 	}
-	var ends [2]*process
+	var ends [2]end
+	var started []*process
 	for i, role := range []string{"writer", "reader"} {
-		kind := j.path.Writer
+		kind, ranks := j.path.Writer, j.row.writers()
 		if i == 1 {
-			kind = j.path.Reader
+			kind, ranks = j.path.Reader, j.row.readers()
 		}
 		a.role = role
-		p, err := start(fmt.Sprintf("%s %s", kind, role), r.command(ctx, kind, r.profiled(a, j)))
+		commands, err := r.commands(ctx, kind, ranks, r.profiled(a, j))
+		for _, cmd := range commands {
+			var p *process
+			if p, err = start(fmt.Sprintf("%s %s", kind, role), cmd); err != nil {
+				break
+			}
+			ends[i], started = append(ends[i], p), append(started, p)
+		}
 		if err != nil {
 			cancel()
-			if i == 1 {
-				<-ends[0].done
+			for _, p := range started {
+				<-p.done
 			}
 			return sample{}, err
 		}
-		ends[i] = p
 	}
-	err := both(ctx, cancel, ends[0], ends[1])
+	err := all(ctx, cancel, started...)
 	return collect(ends[0], ends[1], err)
 }
 
-// command returns what runs one end.
-func (r *runner) command(ctx context.Context, k kind, a roleArgs) *exec.Cmd {
-	if k == weft {
-		return command(ctx, r.self[0], append(r.self[1:len(r.self):len(r.self)], a.words()...)...)
+// commands returns what runs one end: a command for each rank of Weft, or one.
+func (r *runner) commands(ctx context.Context, k kind, ranks int, a roleArgs) ([]*exec.Cmd, error) {
+	if k == adios2 {
+		return []*exec.Cmd{r.peer.ranks(ctx, ranks, a.common()...)}, nil
 	}
-	return r.peer.inside(ctx, append([]string{"./sst"}, a.common()...)...)
+	m, err := newMeeting(ranks)
+	if err != nil {
+		return nil, err
+	}
+	var list []*exec.Cmd
+	for rank := range ranks {
+		a.rank, a.ranks, a.meet = rank, ranks, m
+		if rank > 0 {
+			a.profile = "" // one of rank 0 tells enough
+		}
+		list = append(list, command(ctx, r.self[0], append(r.self[1:len(r.self):len(r.self)], a.words()...)...))
+	}
+	return list, nil
 }
 
 // profiled sets the file of a CPU profile, if they are wanted. A later round
@@ -151,7 +170,7 @@ func (r *runner) profiled(a roleArgs, j job) roleArgs {
 
 // collect makes the sample of a pair that has ended; why is the reason if it was
 // stopped.
-func collect(w, r *process, why error) (sample, error) {
+func collect(w, r end, why error) (sample, error) {
 	ws, werr := w.said()
 	rs, rerr := r.said()
 	switch {
@@ -165,5 +184,6 @@ func collect(w, r *process, why error) (sample, error) {
 	return sample{
 		Steps: rs.Steps, Seconds: rs.Seconds, Viewed: rs.Viewed,
 		WriterCPU: w.cpu(), ReaderCPU: r.cpu(), WriterStep: ws.Steps,
+		WriterMem: w.memory(), ReaderMem: r.memory(),
 	}, nil
 }

@@ -32,6 +32,16 @@ type sample struct {
 	WriterCPU  float64 `json:"writer_cpu"`  // seconds of processor time, from start to end
 	ReaderCPU  float64 `json:"reader_cpu"`  // the same
 	WriterStep int64   `json:"writer_step"` // steps written, warming up included
+	WriterMem  uint64  `json:"writer_mem"`  // bytes that the largest process had resident, at most
+	ReaderMem  uint64  `json:"reader_mem"`  // the same
+}
+
+// perGB is processor time for each 10^9 bytes that were written.
+func (s sample) perGB(cpu float64, bytes int) float64 {
+	if s.WriterStep == 0 {
+		return 0
+	}
+	return cpu / (float64(s.WriterStep) * float64(bytes) / 1e9)
 }
 
 // rate is steps a second.

@@ -8,7 +8,9 @@ import (
 )
 
 // columns of the table. "Ours" is the path of the line, "theirs" ADIOS2 → ADIOS2.
-var columns = []string{"step", "queue", "Weft's API", "path", "ours", "min..max", "theirs", "ratio", "min..max"}
+// CPU is seconds for each GB, memory the most of one process, each as writer and
+// reader.
+var columns = []string{"step", "ranks", "vars", "queue", "Weft's API", "path", "ours", "min..max", "theirs", "ratio", "min..max", "CPU s/GB", "memory"}
 
 // writeTable writes the report as Markdown that can be read as it is.
 func writeTable(w io.Writer, r *report) error {
@@ -33,7 +35,7 @@ func writeTable(w io.Writer, r *report) error {
 func (r *report) caption() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", r.Machine)
-	fmt.Fprintf(&b, "Steps over TCP on the loopback interface, 1 writer and 1 reader; the writer fills, the reader sums and checks.\n")
+	fmt.Fprintf(&b, "Steps over TCP on the loopback interface, the writers fill, the readers sum and check; ranks are writers x readers, each a process.\n")
 	fmt.Fprintf(&b, "%s of %g s for each path, interleaved; median, least and greatest. The ratio is that of each round, ours to theirs (ADIOS2 → ADIOS2).\n",
 		count(len(r.Loads), "round"), r.Seconds)
 	if n := r.busy(); n > 0 {
@@ -63,16 +65,37 @@ func (r *report) cells(l line) []string {
 	} else if l.Row.Access == inPlace && l.Path.Reader == weft && !l.viewed() {
 		api = "span, get" // the plane had no view to give
 	}
-	c := []string{sizeString(l.Row.Bytes), fmt.Sprint(l.Row.Queue), api, l.Path.String()}
+	c := []string{
+		sizeString(l.Row.Bytes), fmt.Sprintf("%dx%d", l.Row.writers(), l.Row.readers()), fmt.Sprint(l.Row.vars()),
+		fmt.Sprint(l.Row.Queue), api, l.Path.String(),
+	}
 	ours := summarize(rates(l.Samples))
 	c = append(c, rateString(l.Row, ours.Median), rangeString(l.Row, ours))
 	other, ok := r.theirs(l)
 	if !ok {
-		return append(c, "-", "-", "-")
+		return append(append(c, "-", "-", "-"), l.costs()...)
 	}
 	q := summarize(ratios(l.Samples, other.Samples))
 	theirs := summarize(rates(other.Samples))
-	return append(c, rateString(l.Row, theirs.Median), ratioString(q.Median), ratioString(q.Min)+".."+ratioString(q.Max))
+	c = append(c, rateString(l.Row, theirs.Median), ratioString(q.Median), ratioString(q.Min)+".."+ratioString(q.Max))
+	return append(c, l.costs()...)
+}
+
+// costs are processor time and memory, of writers and of readers.
+func (l line) costs() []string {
+	var cpu, mem [2][]float64
+	for _, s := range l.Samples {
+		cpu[0] = append(cpu[0], s.perGB(s.WriterCPU, l.Row.Bytes))
+		cpu[1] = append(cpu[1], s.perGB(s.ReaderCPU, l.Row.Bytes))
+		mem[0] = append(mem[0], float64(s.WriterMem))
+		mem[1] = append(mem[1], float64(s.ReaderMem))
+	}
+	time := "-"
+	if l.Row.large() {
+		time = fmt.Sprintf("%.2f, %.2f", summarize(cpu[0]).Median, summarize(cpu[1]).Median)
+	}
+	const mib = 1 << 20
+	return []string{time, fmt.Sprintf("%.0f, %.0f MiB", summarize(mem[0]).Median/mib, summarize(mem[1]).Median/mib)}
 }
 
 // ratioString shows two digits that count, also of a ratio that is a disaster.

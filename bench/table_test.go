@@ -14,7 +14,7 @@ func exampleReport() *report {
 	of := func(steps ...int64) []sample {
 		var list []sample
 		for i, n := range steps {
-			list = append(list, sample{Round: i, Steps: n, Seconds: 1})
+			list = append(list, sample{Round: i, Steps: n, Seconds: 1, WriterStep: 2 * n, WriterCPU: 0.5, ReaderCPU: 1, WriterMem: 40 << 20, ReaderMem: 30 << 20})
 		}
 		return list
 	}
@@ -34,6 +34,7 @@ func exampleReport() *report {
 			{span, path{adios2, weft}, of(300, 300, 300)},
 			{span, base, of(300, 250, 350)},
 			{small, path{weft, weft}, of(30000, 10000, 20000)},
+			{row{Bytes: 8 << 20, Queue: 1, Access: copying, Writers: 4, Readers: 2, Vars: 100}, path{weft, weft}, of(100)},
 		},
 	}
 }

@@ -3,9 +3,10 @@ package main
 // The work that both sides do on every step, as in interop/peers/cpp/sst.cpp.
 
 // fill touches every byte. Element i of step s is s + i: the sum tells the step.
+// A rank that has the elements from k on fills with s + k first.
 // Eight at a time, as C++ compilers do unasked; so does sum.
-func fill(data []int64, step int64) {
-	v := step
+func fill(data []int64, first int64) {
+	v := first
 	for ; len(data) >= 8; data = data[8:] {
 		d := (*[8]int64)(data)
 		d[0], d[1], d[2], d[3] = v, v+1, v+2, v+3
@@ -34,11 +35,11 @@ func sum(data []int64) uint64 {
 }
 
 // expected is the sum of n elements that fill has written, modulo 2^64.
-func expected(n int, step uint64) uint64 {
+func expected(n int, first uint64) uint64 {
 	m := uint64(n)
 	triangle := m / 2 * (m - 1)
 	if m%2 == 1 {
 		triangle = (m - 1) / 2 * m
 	}
-	return m*step + triangle
+	return m*first + triangle
 }

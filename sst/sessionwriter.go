@@ -36,7 +36,7 @@ func (s *Session) dataContact(p *Params) (cm.Contact, error) {
 	if p.DataInterface == "" {
 		return s.cm.Contact(), nil
 	}
-	c, err := contactVia(s.cm, p.DataInterface)
+	c, err := s.cm.ContactVia(p.DataInterface)
 	if err != nil {
 		return nil, fmt.Errorf("%w: DataInterface=%q: %w", ErrParam, p.DataInterface, err)
 	}

@@ -309,6 +309,10 @@ func (w *Writer) end(err error) {
 	case w.member != nil && !drained && !told:
 		w.ranks.sayFailed(err)
 	}
+	for _, r := range w.eager {
+		w.session.turnAway(r.link, r.msg)
+	}
+	w.eager = nil
 	for key := range w.readers {
 		w.forget(key)
 	}

@@ -604,3 +604,27 @@ func TestWriterCohortPushToNobody(t *testing.T) {
 	r.dropped()
 	c.must(c.close())
 }
+
+// TestOpeningReaderIsTold ends a stream while a reader is about to activate: a
+// Weft reader is told, an ADIOS2 reader sees the end of its link.
+func TestOpeningReaderIsTold(t *testing.T) {
+	for _, weft := range []bool{true, false} {
+		c := newCrew(t, 2, sst.WriterConfig{CloseTimeout: 100 * time.Millisecond})
+		r := dials(t, c.name)
+		q := &sstmsg.DPQuery{WriterID: r.stream, Condition: 1}
+		if weft {
+			q.Weft = 1
+		}
+		r.sendAs(q, weft)
+		hear[*sstmsg.DPQueryResponse](r.fake)
+		r.register()
+		for rank, err := range c.close() {
+			wants(t, fmt.Sprintf("weft %v: Close of rank %d", weft, rank), err, sst.ErrTimeout)
+		}
+		if !weft {
+			r.dropped()
+		} else if _, m := hear[*sstmsg.WriterClose](r.fake); m.Code != sstmsg.CloseFailed || m.ReaderID != fakeControl {
+			t.Errorf("%+v", m)
+		}
+	}
+}

@@ -14,8 +14,8 @@ import (
 // goroutine of some link or channel, or in a call of the application, with w.mu
 // held; nothing blocks.
 
-// attached is a reader cohort as a writer's shell knows it. Link, options and msg
-// are known to rank 0, which speaks with the reader.
+// attached is a reader cohort as a writer's shell knows it. What comes first is
+// for rank 0, which speaks with the reader.
 type attached struct {
 	link    carrier.Link
 	options sstmsg.Options

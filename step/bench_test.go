@@ -24,7 +24,7 @@ func BenchmarkGet8MiB(b *testing.B) {
 }
 
 // manyVariables returns the records of ranks that put n values and arrays each.
-func manyVariables(b *testing.B, n, ranks int) (*synth, [][]byte, [][]byte) {
+func manyVariables(b testing.TB, n, ranks int) (*synth, [][]byte, [][]byte) {
 	s := newSynth(b, DecoderConfig{})
 	var all [][]put
 	for r := range ranks {

@@ -60,6 +60,7 @@ func (s *Step) transfer(ctx context.Context, gets []Get) error {
 	if f.src == nil {
 		f.src = noSource{}
 	}
+	f.plan.emit = f.emit
 	if len(gets) > 1 { // one reading never needs a block twice
 		f.share(gets)
 	}
@@ -120,7 +121,7 @@ func (f *fetch) add(r *reading) error {
 	if r.v.def.kind.IsValue() {
 		return r.copyValues()
 	}
-	f.now, f.plan.emit = r, f.emit
+	f.now = r
 	for i := range r.parts {
 		if err := f.addPart(r, &r.parts[i]); err != nil {
 			return err

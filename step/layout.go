@@ -20,6 +20,7 @@ type layout struct {
 	blocks   []blockInfo
 	starts   []uint64 // dims numbers a block; nil for local arrays
 	counts   []uint64
+	one      [1]blockInfo
 	stats    [][]byte // minimum and maximum of each block, an empty one without; nil if no block has any
 }
 
@@ -77,17 +78,15 @@ func (v *Variable) layout() (*layout, error) {
 
 // valueLayout presents values as arrays: a local value is one element a rank.
 func (v *Variable) valueLayout() *layout {
-	l := &layout{}
-	recs := v.recs
+	recs, dims := v.recs, 1
 	if v.def.kind == GlobalValueKind {
-		recs = recs[:1] // the first rank that has it counts
-	} else {
-		l.dims = 1
-		l.shape = []uint64{uint64(len(v.step.metas))}
-		l.starts = make([]uint64, 0, len(recs))
-		l.counts = make([]uint64, 0, len(recs))
+		recs, dims = recs[:1], 0 // the first rank that has it counts
 	}
-	l.blocks = make([]blockInfo, len(recs))
+	l := newLayout(dims, len(recs), dims == 1)
+	if dims == 1 {
+		l.shape = []uint64{uint64(len(v.step.metas))}
+	}
+	l.blocks = l.blocks[:len(recs)]
 	for i, rec := range recs {
 		l.blocks[i] = blockInfo{rank: rec.rank, rec: int32(i)}
 		if l.dims == 1 {
@@ -100,7 +99,11 @@ func (v *Variable) valueLayout() *layout {
 
 // arrayLayout reads the array records of all ranks.
 func (v *Variable) arrayLayout() (*layout, error) {
-	metas := make([]bp5.ArrayMeta, len(v.recs))
+	var one [1]bp5.ArrayMeta // most streams have one rank, or one that puts the variable
+	metas := one[:]
+	if len(v.recs) > 1 {
+		metas = make([]bp5.ArrayMeta, len(v.recs))
+	}
 	total := 0
 	for i, rec := range v.recs {
 		m, err := v.step.metas[rec.rank].Array(int(rec.field))
@@ -116,10 +119,7 @@ func (v *Variable) arrayLayout() (*layout, error) {
 		metas[i] = m
 		total += m.Blocks
 	}
-	l := &layout{dims: metas[0].Dims, blocks: make([]blockInfo, 0, total), counts: make([]uint64, 0, total*metas[0].Dims)}
-	if v.def.kind != LocalArrayKind {
-		l.starts = make([]uint64, 0, total*l.dims)
-	}
+	l := newLayout(metas[0].Dims, total, v.def.kind != LocalArrayKind)
 	if err := l.setShape(v, metas); err != nil {
 		return nil, err
 	}
@@ -129,6 +129,23 @@ func (v *Variable) arrayLayout() (*layout, error) {
 		}
 	}
 	return l, nil
+}
+
+// newLayout returns a layout with room for blocks, in as few pieces of memory as
+// can be: there is one for each variable that is read in a step.
+func newLayout(dims, blocks int, starts bool) *layout {
+	l := &layout{dims: dims}
+	if l.blocks = l.one[:0]; blocks > len(l.one) {
+		l.blocks = make([]blockInfo, 0, blocks)
+	}
+	n := blocks * dims
+	if !starts {
+		l.counts = make([]uint64, 0, n)
+		return l
+	}
+	numbers := make([]uint64, 2*n)
+	l.counts, l.starts = numbers[:0:n], numbers[n:n:2*n]
+	return l
 }
 
 // setShape takes the shape of the first rank that has one, as ADIOS2 does.

@@ -58,6 +58,26 @@ type reading struct {
 
 	dst   []byte   // where the elements go
 	texts []string // where they go if they are strings
+
+	// Memory for the slices above, in one allocation with the reading: thousands
+	// of variables are read in a step.
+	numbers [5 * fewDims]uint64
+	free    []uint64 // what is left of it
+	one     [1]overlap
+}
+
+// fewDims is up to how many dimensions a reading of one block needs no memory
+// beside its own.
+const fewDims = 3
+
+// take returns n zeros.
+func (r *reading) take(n int) []uint64 {
+	if n > len(r.free) {
+		return make([]uint64, n)
+	}
+	out := r.free[:n:n]
+	r.free = r.free[n:]
+	return out
 }
 
 // resolve checks sel against the variable and finds the blocks it needs. The
@@ -73,10 +93,10 @@ func (v *Variable) resolve(sel Selector) (*reading, error) {
 // resolveSelection checks everything that does not need the data: what is
 // wrong must show before anything is transferred.
 func (v *Variable) resolveSelection(sel Selector) (*reading, error) {
-	if sel == nil {
-		sel = All
+	var s Selection // of everything
+	if sel != nil {
+		s = sel.selection()
 	}
-	s := sel.selection()
 	if err := v.readable(); err != nil {
 		return nil, err
 	}
@@ -85,6 +105,7 @@ func (v *Variable) resolveSelection(sel Selector) (*reading, error) {
 		return nil, err
 	}
 	r := &reading{v: v, lay: lay, block: -1, missingOut: s.Missing}
+	r.free, r.parts = r.numbers[:], r.one[:0]
 	within, err := r.frame(s.Block)
 	if err != nil {
 		return nil, err
@@ -126,8 +147,9 @@ func (r *reading) setBox(b Box, within []uint64) (err error) {
 	}
 	// Copies: the caller may change the box before Fetch, and a box that was
 	// checked must be the one that is read.
-	r.start, r.count = make([]uint64, len(within)), slices.Clone(b.Count)
+	r.start, r.count = r.take(len(within)), r.take(len(within))
 	copy(r.start, b.Start)
+	copy(r.count, b.Count)
 	r.elements, err = Elements(r.count)
 	return err
 }
@@ -135,7 +157,7 @@ func (r *reading) setBox(b Box, within []uint64) (err error) {
 // setMemory takes the place in the destination. Without a Memory the
 // destination holds the box and nothing else.
 func (r *reading) setMemory(m *Memory) (err error) {
-	r.memShape, r.memStart, r.dstElements = r.count, make([]uint64, len(r.count)), r.elements
+	r.memShape, r.memStart, r.dstElements = r.count, r.take(len(r.count)), r.elements
 	if m != nil {
 		if err := (Box{Start: m.Start, Count: r.count}).Within(m.Shape); err != nil {
 			return fmt.Errorf("memory of the destination: %w", err)
@@ -162,9 +184,9 @@ func (r *reading) findParts() error {
 		return r.findValues()
 	}
 	if r.block >= 0 {
-		hi := make([]uint64, len(r.count))
-		copy(hi, r.count)
-		r.parts = []overlap{{block: r.block, lo: make([]uint64, len(hi)), hi: hi}}
+		p := overlap{block: r.block, lo: r.take(len(r.count)), hi: r.take(len(r.count))}
+		copy(p.hi, r.count)
+		r.parts = append(r.parts, p)
 		return r.stored(r.block)
 	}
 	return r.intersect()
@@ -215,8 +237,10 @@ func (r *reading) intersect() error {
 		if err := r.stored(b); err != nil {
 			return err
 		}
-		if len(slab) < 2*dims { // the corners of many parts come in one piece
-
+		switch {
+		case len(r.parts) == 0:
+			slab = r.take(2 * dims)
+		case len(slab) < 2*dims: // the corners of many parts come in one piece
 			slab = make([]uint64, 2*dims*min(max(8, len(r.parts)), 4096))
 		}
 		p := overlap{block: b, lo: slab[:dims:dims], hi: slab[dims : 2*dims : 2*dims]}

@@ -7,20 +7,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// QuickAck makes the kernel acknowledge at once what has arrived on a TCP
-// connection, instead of waiting up to 40 ms for data to send along with it. The
-// kernel falls back to waiting by itself, so it is asked again after each read
-// (tcp(7), TCP_QUICKACK).
-func QuickAck(c syscall.RawConn) error {
-	var failed error
-	err := c.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
-	})
+// QuickAcker makes the kernel acknowledge at once what has arrived on one TCP
+// connection, instead of waiting up to 40 ms for data to send along with it. It
+// belongs to one goroutine at a time.
+type QuickAcker struct {
+	raw syscall.RawConn
+	set func(fd uintptr) // made once: it is called for each read
+	err error            // of set
+}
+
+// NewQuickAcker returns the QuickAcker of a connection, and asks for the first time.
+func NewQuickAcker(c syscall.RawConn) (*QuickAcker, error) {
+	q := &QuickAcker{raw: c}
+	q.set = q.ask
+	return q, q.Acknowledge()
+}
+
+// Acknowledge asks the kernel. It falls back to waiting by itself, so it is asked
+// again after each read (tcp(7), TCP_QUICKACK).
+func (q *QuickAcker) Acknowledge() error {
+	err := q.raw.Control(q.set)
 	if err == nil {
-		err = failed
+		err = q.err
 	}
 	if err != nil {
 		return fmt.Errorf("sys: TCP_QUICKACK: %w", err)
 	}
 	return nil
+}
+
+func (q *QuickAcker) ask(fd uintptr) {
+	q.err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
 }

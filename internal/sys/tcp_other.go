@@ -7,5 +7,11 @@ import (
 	"syscall"
 )
 
-// QuickAck is not available here.
-func QuickAck(syscall.RawConn) error { return errors.ErrUnsupported }
+// QuickAcker is not available here.
+type QuickAcker struct{}
+
+// NewQuickAcker fails.
+func NewQuickAcker(syscall.RawConn) (*QuickAcker, error) { return nil, errors.ErrUnsupported }
+
+// Acknowledge fails.
+func (*QuickAcker) Acknowledge() error { return errors.ErrUnsupported }

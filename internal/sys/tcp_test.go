@@ -20,11 +20,18 @@ func TestQuickAck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := QuickAck(raw); err != nil {
-		t.Error(err)
+	q, err := NewQuickAcker(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() { err = q.Acknowledge() }); n != 0 || err != nil {
+		t.Errorf("%v allocations, %v", n, err)
 	}
 	c.Close()
-	if err := QuickAck(raw); err == nil {
+	if err := q.Acknowledge(); err == nil {
+		t.Error("no error on a closed connection")
+	}
+	if _, err := NewQuickAcker(raw); err == nil {
 		t.Error("no error on a closed connection")
 	}
 }

@@ -1,16 +1,23 @@
 // The ADIOS2 half of the step rows: one writer or one reader of a stream, in the same words as
 // role.go, so that both sides do the same work. It is compiled where the table is made.
 //
-//   sst writer NAME BYTES QUEUE SECONDS WARMUP
-//   sst reader NAME BYTES QUEUE SECONDS WARMUP
+//   sst writer NAME BYTES QUEUE SECONDS WARMUP VARS
+//   sst reader NAME BYTES QUEUE SECONDS WARMUP VARS
 //   sst version
+//
+// A step has VARS variables of equal size, BYTES together. Compiled with USE_MPI it is a rank under
+// mpirun: each writes or reads its share of every variable.
 //
 // It puts and gets arrays of its own: this engine has no span to write into, and no view to read.
 //
-// The last line of stdout is a JSON object; a reader's counts what it took after WARMUP seconds.
-// The end of stdin means that whoever started us is gone.
+// The last line of stdout is a JSON object, from rank 0; a reader's counts what it took after WARMUP
+// seconds. The end of stdin means that whoever started us is gone.
 
 #include <adios2.h>
+
+#ifdef USE_MPI
+#include <mpi.h>
+#endif
 
 #include <chrono>
 #include <cstdint>
@@ -27,12 +34,40 @@ namespace
 
 using Clock = std::chrono::steady_clock;
 
+#ifdef USE_MPI
+int rank, ranks;
+// agreed is rank 0's answer, on all ranks.
+bool agreed(bool value)
+{
+    int word = value;
+    MPI_Bcast(&word, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return word != 0;
+}
+int64_t total(int64_t value)
+{
+    int64_t sum = 0;
+    MPI_Reduce(&value, &sum, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    return sum;
+}
+#define ADIOS_ARGUMENT (MPI_COMM_WORLD)
+#else
+const int rank = 0, ranks = 1;
+bool agreed(bool value) { return value; }
+int64_t total(int64_t value) { return value; }
+#define ADIOS_ARGUMENT
+#endif
+
 struct Options
 {
     std::string name;
-    size_t elements;
+    size_t elements; // of each variable
     std::string queue;
     double seconds, warmup;
+    size_t variables;
+
+    size_t from() const { return elements * rank / ranks; } // our share
+    size_t count() const { return elements * (rank + 1) / ranks - from(); }
+    std::string variable(size_t v) const { return "x" + std::to_string(v); }
 };
 
 double since(Clock::time_point start)
@@ -41,10 +76,10 @@ double since(Clock::time_point start)
 }
 
 // fill touches every byte. Element i of step s is s + i: the sum tells the step.
-void fill(int64_t *data, size_t n, int64_t step)
+void fill(int64_t *data, size_t n, int64_t first)
 {
     for (size_t i = 0; i < n; i++)
-        data[i] = step + static_cast<int64_t>(i);
+        data[i] = first + static_cast<int64_t>(i);
 }
 
 // sum touches every byte.
@@ -57,10 +92,10 @@ uint64_t sum(const int64_t *data, size_t n)
 }
 
 // expected is the sum of what fill writes, modulo 2^64.
-uint64_t expected(uint64_t n, uint64_t step)
+uint64_t expected(uint64_t n, uint64_t first)
 {
     const uint64_t triangle = n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n;
-    return n * step + triangle;
+    return n * first + triangle;
 }
 
 adios2::IO sst(adios2::ADIOS &adios, const Options &o, bool writer)
@@ -81,50 +116,62 @@ adios2::IO sst(adios2::ADIOS &adios, const Options &o, bool writer)
 
 void write(const Options &o)
 {
-    adios2::ADIOS adios;
+    adios2::ADIOS adios ADIOS_ARGUMENT;
     adios2::IO io = sst(adios, o, true);
-    auto var = io.DefineVariable<int64_t>("x", {o.elements}, {0}, {o.elements});
+    std::vector<adios2::Variable<int64_t>> vars;
+    for (size_t v = 0; v < o.variables; v++)
+        vars.push_back(io.DefineVariable<int64_t>(o.variable(v), {o.elements}, {o.from()}, {o.count()}));
     adios2::Engine engine = io.Open(o.name, adios2::Mode::Write);
-    std::vector<int64_t> data(o.elements);
+    std::vector<int64_t> data(o.variables * o.count());
     int64_t step = 0;
-    for (const auto start = Clock::now(); since(start) < o.warmup + o.seconds; step++)
+    for (const auto start = Clock::now(); agreed(since(start) < o.warmup + o.seconds); step++)
     {
         engine.BeginStep();
-        fill(data.data(), o.elements, step);
-        engine.Put(var, data.data());
+        for (size_t v = 0; v < o.variables; v++)
+        {
+            int64_t *part = data.data() + v * o.count();
+            fill(part, o.count(), step + static_cast<int64_t>(o.from()));
+            engine.Put(vars[v], part);
+        }
         engine.EndStep();
     }
     engine.Close();
-    std::cout << "{\"steps\":" << step << "}" << std::endl;
+    if (rank == 0)
+        std::cout << "{\"steps\":" << step << "}" << std::endl;
 }
 
-// take reads one step and checks it.
-bool take(adios2::IO &io, adios2::Engine &engine, std::vector<int64_t> &data)
+// take reads our share of one step and checks it.
+bool take(adios2::IO &io, adios2::Engine &engine, const Options &o, std::vector<int64_t> &data)
 {
     const uint64_t step = engine.CurrentStep();
-    auto var = io.InquireVariable<int64_t>("x");
-    if (!var || var.Shape() != adios2::Dims{data.size()})
-        throw std::runtime_error("the step has no variable x of the right shape");
-    var.SetSelection({{0}, {data.size()}});
-    engine.Get(var, data.data());
+    for (size_t v = 0; v < o.variables; v++)
+    {
+        auto var = io.InquireVariable<int64_t>(o.variable(v));
+        if (!var || var.Shape() != adios2::Dims{o.elements})
+            throw std::runtime_error("the step has no variable " + o.variable(v) + " of the right shape");
+        var.SetSelection({{o.from()}, {o.count()}});
+        engine.Get(var, data.data() + v * o.count());
+    }
     engine.PerformGets();
-    const bool good = sum(data.data(), data.size()) == expected(data.size(), step);
+    bool good = true;
+    for (size_t v = 0; v < o.variables; v++)
+        good = sum(data.data() + v * o.count(), o.count()) == expected(o.count(), step + o.from()) && good;
     engine.EndStep();
     return good;
 }
 
 void read(const Options &o)
 {
-    adios2::ADIOS adios;
+    adios2::ADIOS adios ADIOS_ARGUMENT;
     adios2::IO io = sst(adios, o, false);
     adios2::Engine engine = io.Open(o.name, adios2::Mode::Read);
-    std::vector<int64_t> data(o.elements);
+    std::vector<int64_t> data(o.variables * o.count());
     int64_t steps = 0, bad = 0;
     bool warm = false;
     Clock::time_point start, from, to;
     for (bool first = true; engine.BeginStep() == adios2::StepStatus::OK; first = false)
     {
-        bad += !take(io, engine, data);
+        bad += !take(io, engine, o, data);
         to = Clock::now();
         if (first)
             start = to;
@@ -137,8 +184,10 @@ void read(const Options &o)
         }
     }
     engine.Close();
+    bad = total(bad);
     const double seconds = warm ? std::chrono::duration<double>(to - from).count() : 0;
-    std::cout << "{\"steps\":" << steps << ",\"bad\":" << bad << ",\"seconds\":" << seconds << "}" << std::endl;
+    if (rank == 0)
+        std::cout << "{\"steps\":" << steps << ",\"bad\":" << bad << ",\"seconds\":" << seconds << "}" << std::endl;
 }
 
 // watch ends the process with its parent.
@@ -160,13 +209,24 @@ int main(int argc, char **argv)
         std::cout << ADIOS2_VERSION_STR << std::endl;
         return 0;
     }
-    if (argc != 7)
+    if (argc != 8)
     {
-        std::cerr << "usage: sst writer|reader NAME BYTES QUEUE SECONDS WARMUP" << std::endl;
+        std::cerr << "usage: sst writer|reader NAME BYTES QUEUE SECONDS WARMUP VARS" << std::endl;
         return 2;
     }
-    const Options o{argv[2], std::stoul(argv[3]) / sizeof(int64_t), argv[4], std::stod(argv[5]), std::stod(argv[6])};
-    std::thread(watch).detach();
+    const size_t variables = std::stoul(argv[7]);
+    const Options o{argv[2], std::stoul(argv[3]) / sizeof(int64_t) / variables, argv[4], std::stod(argv[5]), std::stod(argv[6]), variables};
+#ifdef USE_MPI
+    // Threads of SST call no MPI, but ADIOS2 wants to be allowed to.
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+#endif
+    // mpirun gives its stdin to rank 0, and to the others none.
+    if (rank == 0)
+        std::thread(watch).detach();
+    int code = 0;
     try
     {
         std::string(argv[1]) == "writer" ? write(o) : read(o);
@@ -174,7 +234,12 @@ int main(int argc, char **argv)
     catch (const std::exception &e)
     {
         std::cerr << "sst " << argv[1] << ": " << e.what() << std::endl;
-        return 1;
+        code = 1;
     }
-    return 0;
+#ifdef USE_MPI
+    if (code != 0)
+        MPI_Abort(MPI_COMM_WORLD, code);
+    MPI_Finalize();
+#endif
+    return code;
 }

@@ -81,7 +81,7 @@ func (c *CM) refused(remote netip.AddrPort, err error) {
 }
 
 // enter starts the link of an accepted connection, also for those who wait for a.
-func (c *CM) enter(conn *net.TCPConn, reader *cm.Reader, p peer, a *flight) error {
+func (c *CM) enter(conn *net.TCPConn, reader *inflow, p peer, a *flight) error {
 	c.at("entering")
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *CM) enter(conn *net.TCPConn, reader *cm.Reader, p peer, a *flight) erro
 // is the first thing that goes out, for a real peer blocks until it has it
 // (docs/wire/cm.md §3). The flight that it returns, also with an error, is to be
 // ended.
-func (c *CM) passive(conn *net.TCPConn, reader *cm.Reader) (peer, *flight, error) {
+func (c *CM) passive(conn *net.TCPConn, reader *inflow) (peer, *flight, error) {
 	stop, err := bound(c.ctx, conn, c.config.HandshakeTimeout)
 	if err != nil {
 		return peer{}, nil, err

@@ -88,6 +88,10 @@ type Link interface {
 	// written in the order of the calls. An error means that r was not queued,
 	// and r.Done has been called with it.
 	Send(r Record) error
+	// SendAll is Send for records that belong together: they are queued all or
+	// none, and what is small goes out in one piece, so that the peer wakes once.
+	// The slice is the caller's again when it returns.
+	SendAll(records []Record) error
 	// Close starts an orderly end and returns at once: what is queued is written,
 	// the peer gets an end of stream, records from it are dropped, all within
 	// Config.CloseTimeout. Lost, and then Done, tell when it is over. Idempotent;
@@ -98,6 +102,10 @@ type Link interface {
 	Abort(err error)
 	// Done is closed when the link is gone and Lost has returned.
 	Done() <-chan struct{}
+	// PeerIsWeft says that the peer is Weft, which the carrier knows by itself only
+	// of links that it has dialled. Such a peer never waits for an acknowledgement
+	// (docs/wire/cm.md §3), so no read need be followed by one.
+	PeerIsWeft()
 	// Info returns a snapshot.
 	Info() LinkInfo
 }

@@ -124,18 +124,19 @@ func (c *CM) hello(answer bool) cm.Handshake {
 }
 
 // newReader returns the reader of a new connection.
-func (c *CM) newReader(conn *net.TCPConn) *cm.Reader {
-	return cm.NewReader(newQuickAcker(conn), cm.ReaderConfig{
+func (c *CM) newReader(conn *net.TCPConn) *inflow {
+	source := newQuickAcker(conn)
+	return &inflow{source: source, Reader: cm.NewReader(source, cm.ReaderConfig{
 		MaxRecord: c.config.MaxRecord,
 		MaxFormat: c.config.MaxFormatBytes,
 		Alloc:     c.buffers.get,
 		Free:      c.buffers.put,
-	})
+	})}
 }
 
 // start makes a link out of a connection whose handshake is done, and enters it.
 // The caller holds mu and a count of wg, and has seen that the endpoint is open.
-func (c *CM) start(conn *net.TCPConn, reader *cm.Reader, p peer) *link {
+func (c *CM) start(conn *net.TCPConn, reader *inflow, p peer) *link {
 	l := newLink(c, conn, reader, p)
 	c.links.add(l)
 	c.wg.Go(l.run)

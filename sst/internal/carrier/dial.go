@@ -119,7 +119,7 @@ func (c *CM) fly(f *flight) {
 
 // land ends an attempt: in one step it is no longer one, and its link is there
 // for the next caller.
-func (c *CM) land(f *flight, conn *net.TCPConn, reader *cm.Reader, p peer, err error) {
+func (c *CM) land(f *flight, conn *net.TCPConn, reader *inflow, p peer, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -150,7 +150,7 @@ func (c *CM) land(f *flight, conn *net.TCPConn, reader *cm.Reader, p peer, err e
 
 // active connects and is the dialling side of the handshake. On error it may
 // return a connection, which is to be closed.
-func (c *CM) active(f *flight) (*net.TCPConn, *cm.Reader, peer, error) {
+func (c *CM) active(f *flight) (*net.TCPConn, *inflow, peer, error) {
 	c.at("connecting")
 	dialer := net.Dialer{KeepAliveConfig: c.config.keepAlive()}
 	raw, err := dialer.DialContext(f.ctx, "tcp4", f.target.addr.String())
@@ -183,7 +183,7 @@ func (c *CM) active(f *flight) (*net.TCPConn, *cm.Reader, peer, error) {
 // introduce sends preamble and CMH in one write and waits for the peer's CMH. A
 // real peer compares the port of the preamble with that of our contact
 // (docs/wire/cm.md §7), so the published one is named.
-func (c *CM) introduce(conn net.Conn, reader *cm.Reader) (cm.Handshake, error) {
+func (c *CM) introduce(conn net.Conn, reader *inflow) (cm.Handshake, error) {
 	opening := cm.Preamble{Port: c.publicPort}.Append(nil)
 	if _, err := conn.Write(c.hello(false).Append(opening)); err != nil {
 		return cm.Handshake{}, err

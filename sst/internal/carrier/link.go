@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/ffs"
 )
@@ -26,10 +27,9 @@ type link struct {
 	owner  *CM
 	conn   *net.TCPConn
 	peer   peer
-	reader *cm.Reader
-	source *quickAcker // what reader reads from
-	read   reading     // of the reading goroutine
-	write  writing     // of the writing goroutine
+	reader *inflow
+	read   reading // of the reading goroutine
+	write  writing // of the writing goroutine
 
 	wake    chan struct{} // capacity 1: there is something for the writing goroutine
 	written chan struct{} // closed when the writing goroutine has ended
@@ -68,7 +68,7 @@ type counters struct {
 }
 
 // newLink returns a link that run has yet to start.
-func newLink(owner *CM, conn *net.TCPConn, reader *cm.Reader, p peer) *link {
+func newLink(owner *CM, conn *net.TCPConn, reader *inflow, p peer) *link {
 	l := &link{
 		owner:   owner,
 		conn:    conn,
@@ -80,9 +80,11 @@ func newLink(owner *CM, conn *net.TCPConn, reader *cm.Reader, p peer) *link {
 	}
 	l.read.formats = formatTable{max: owner.config.MaxFormats, maxBytes: owner.config.MaxFormatBytes}
 	l.room.L = &l.mu
-	if owner.config.Place != nil && canPlace {
-		l.source = newQuickAcker(conn)
+	if owner.config.Place != nil && sys.CanReadNow {
 		reader.SetPlace(l.place)
+	}
+	if p.release == ReleaseWeft {
+		l.PeerIsWeft()
 	}
 	return l
 }
@@ -111,16 +113,49 @@ func (l *link) cause() error {
 // Send implements Link.
 func (l *link) Send(r Record) error {
 	size, err := l.check(r)
-	if err == nil {
-		err = l.enqueue(r, size)
-	}
 	if err != nil {
-		err = l.error("send", err)
-		r.finish(err)
-		return err
+		return l.refuse(err, r)
 	}
+	l.mu.Lock()
+	if l.state != linkOpen {
+		err := l.whyNot()
+		l.mu.Unlock()
+		return l.refuse(err, r)
+	}
+	l.enqueue(r, size)
+	l.mu.Unlock()
 	l.rouse()
 	return nil
+}
+
+// SendAll implements Link.
+func (l *link) SendAll(records []Record) error {
+	for i := range records {
+		if _, err := l.check(records[i]); err != nil {
+			return l.refuse(err, records...)
+		}
+	}
+	l.mu.Lock()
+	if l.state != linkOpen {
+		err := l.whyNot()
+		l.mu.Unlock()
+		return l.refuse(err, records...)
+	}
+	for i := range records {
+		l.enqueue(records[i], partsSize(records[i].Parts))
+	}
+	l.mu.Unlock()
+	l.rouse()
+	return nil
+}
+
+// refuse is the end of records that are not queued.
+func (l *link) refuse(err error, records ...Record) error {
+	err = l.error("send", err)
+	for i := range records {
+		records[i].finish(err)
+	}
+	return err
 }
 
 // check refuses records that would make the peer drop the message, hang or
@@ -132,27 +167,27 @@ func (l *link) check(r Record) (int64, error) {
 	if id, ok := ffs.RecordID(r.Parts[0]); !ok || id != r.Format.ID() {
 		return 0, fmt.Errorf("%w: its first part does not begin with the ID of its format %s", ErrRecord, r.Format.Name())
 	}
-	var size int64
-	for _, p := range r.Parts {
-		size += int64(len(p))
-	}
+	size := partsSize(r.Parts)
 	if size > cm.MaxData && l.peer.release == Release210 {
 		return 0, fmt.Errorf("%w: %d bytes; ADIOS2 2.10 takes no more than %d", ErrRecord, size, cm.MaxData)
 	}
 	return size, nil
 }
 
-// enqueue puts r at the end of the queue of an open link.
-func (l *link) enqueue(r Record, size int64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state != linkOpen {
-		return l.whyNot()
+// partsSize returns the bytes of a record.
+func partsSize(parts [][]byte) int64 {
+	var size int64
+	for _, p := range parts {
+		size += int64(len(p))
 	}
+	return size
+}
+
+// enqueue puts r at the end of the queue of an open link. The caller holds mu.
+func (l *link) enqueue(r Record, size int64) {
 	l.queue = append(l.queue, r)
 	l.queued++
 	l.bytes += size
-	return nil
 }
 
 // whyNot is the error of using a link that is not open. The caller holds mu.
@@ -229,6 +264,9 @@ func (l *link) isOpen() bool {
 	defer l.mu.Unlock()
 	return l.state == linkOpen
 }
+
+// PeerIsWeft implements Link.
+func (l *link) PeerIsWeft() { l.reader.source.off.Store(true) }
 
 // Done implements Link.
 func (l *link) Done() <-chan struct{} { return l.done }

@@ -503,3 +503,109 @@ func TestReleaseString(t *testing.T) {
 		}
 	}
 }
+
+// TestSendAll: records that belong together are written together, in order.
+func TestSendAll(t *testing.T) {
+	a, _ := open(t, Config{})
+	b, rb := open(t, Config{})
+	f := testFormat(t, "F")
+	l := dial(t, a, b.Contact())
+	const groups, each = 200, 3
+	for i := range groups {
+		var group []Record
+		for k := range each {
+			group = append(group, record(f, i*each+k, k*100))
+		}
+		if err := l.SendAll(group); err != nil {
+			t.Fatal(err)
+		}
+		clear(group)
+	}
+	for i := range groups * each {
+		if got := number(next(t, "record", rb.got).data); got != i {
+			t.Fatalf("record %d came as number %d", got, i)
+		}
+	}
+	if err := l.SendAll(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSendAllInOneWrite: the peer gets a group with one read, which it would not
+// with a write for each.
+func TestSendAllInOneWrite(t *testing.T) {
+	a, _ := open(t, Config{})
+	f := testFormat(t, "F")
+	h := newHost(t)
+	wait := dialAsync(t.Context(), a, h.contact(77))
+	p, _, _ := h.accept()
+	p.send(hello(77, true).Append(nil))
+	d := next(t, "link", wait)
+	if d.err != nil {
+		t.Fatal(d.err)
+	}
+	group := []Record{record(f, 1, 10), record(f, 2, 20), record(f, 3, 30)}
+	id := f.ID()
+	want := len(cm.Push(id[:], f.Body()).Append(nil))
+	for _, r := range group {
+		want += len(cm.Data{Record: bytesOf(r)}.Append(nil))
+	}
+	if err := d.link.SendAll(group); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := p.conn.Read(make([]byte, 4096)); n != want || err != nil {
+		t.Errorf("%d of %d bytes at once, %v", n, want, err)
+	}
+	_ = p.conn.Close()
+}
+
+// TestSendAllOrNothing: one bad record, or an end, refuses the group.
+func TestSendAllOrNothing(t *testing.T) {
+	a, _ := open(t, Config{})
+	b, rb := open(t, Config{})
+	f := testFormat(t, "F")
+	l := dial(t, a, b.Contact())
+	calls := 0
+	group := []Record{record(f, 1, 1), {Format: f}, record(f, 2, 1)}
+	for i := range group {
+		group[i].Done = func(err error) {
+			calls++
+			if !errors.Is(err, ErrRecord) && !errors.Is(err, ErrClosed) {
+				t.Error(err)
+			}
+		}
+	}
+	if err := l.SendAll(group); !errors.Is(err, ErrRecord) || calls != 3 {
+		t.Errorf("%v, %d calls", err, calls)
+	}
+	if info := l.Info(); info.QueuedRecords != 0 || info.MessagesOut != 0 {
+		t.Errorf("%+v", info)
+	}
+	_ = l.Close()
+	if err := l.SendAll(group[:1]); !errors.Is(err, ErrClosed) || calls != 4 {
+		t.Errorf("%v, %d calls", err, calls)
+	}
+	next(t, "end", l.Done())
+	nothingIn(t, "record", rb.got)
+}
+
+// TestPeerIsWeft: what is not acknowledged at once still arrives.
+func TestPeerIsWeft(t *testing.T) {
+	a, _ := open(t, Config{})
+	b, rb := open(t, Config{})
+	f := testFormat(t, "F")
+	l := dial(t, a, b.Contact())
+	if !l.(*link).reader.source.off.Load() {
+		t.Error("a peer that we dialled by its mark is not known to be Weft")
+	}
+	_ = l.Send(record(f, 1, 1))
+	in := next(t, "record", rb.got).link
+	if in.(*link).reader.source.off.Load() {
+		t.Error("a peer that dialled us is taken for Weft")
+	}
+	in.PeerIsWeft()
+	_ = l.Send(record(f, 2, 1))
+	if e := next(t, "record", rb.got); number(e.data) != 2 {
+		t.Error("lost")
+	}
+}

@@ -144,10 +144,8 @@ func (l *link) settle(records []Record) {
 // forget takes records off the books.
 func (l *link) forget(records []Record) {
 	var bytes int64
-	for _, r := range records {
-		for _, p := range r.Parts {
-			bytes += int64(len(p))
-		}
+	for i := range records {
+		bytes += partsSize(records[i].Parts)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -39,15 +39,15 @@ func (p *Placement) Bytes() (b []byte, ok bool) {
 	return p.dst, !p.revoked
 }
 
-// write has into fill the memory from at on, or tell that it is not wanted. Into
-// must not wait.
-func (p *Placement) write(at int, into func([]byte) int) (n int, revoked bool) {
+// write has into fill the memory from at on, or reports that it is not wanted any
+// more. into must not wait.
+func (p *Placement) write(at int, into func([]byte)) (revoked bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.revoked {
-		return 0, true
+	if !p.revoked {
+		into(p.dst[at:])
 	}
-	return into(p.dst[at:]), false
+	return p.revoked
 }
 
 // place asks the engine where the end of a record shall go.
@@ -67,7 +67,7 @@ func (l *link) place(head []byte, total int) (int, func([]byte, int) (int, error
 		return p.offset, func([]byte, int) (int, error) { return 0, bad }
 	}
 	return p.offset, func(have []byte, rest int) (int, error) {
-		p.write(0, func(dst []byte) int { return copy(dst, have) })
-		return l.source.fill(p, len(have), rest)
+		p.write(0, func(dst []byte) { copy(dst, have) })
+		return l.reader.source.fill(p, len(have), rest)
 	}
 }

@@ -1,16 +1,12 @@
-//go:build unix
-
 package carrier
 
 import (
+	"errors"
 	"io"
 	"net"
-	"os"
-	"syscall"
-)
 
-// canPlace says that fill works on this system.
-const canPlace = true
+	"github.com/weft-fabric/weft/internal/sys"
+)
 
 // scratchBytes is the memory, in bytes, for reading what nobody wants any more.
 const scratchBytes = 64 << 10
@@ -45,36 +41,31 @@ type filler struct {
 // more.
 func (f *filler) ready(fd uintptr) bool {
 	for f.n < f.rest {
-		n, err := f.read(int(fd))
+		n, again, err := f.read(fd)
 		switch {
-		case err == syscall.EAGAIN: //nolint:errorlint // the kernel's own word
+		case again:
 			f.q.acknowledge() // the peer may be waiting
 			return false
-		case err == syscall.EINTR: //nolint:errorlint // as above
-		case err != nil:
-			f.err = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", err)}
-			return true
-		case n == 0:
+		case errors.Is(err, io.EOF):
 			f.err = io.ErrUnexpectedEOF
 			return true
+		case err != nil:
+			f.err = &net.OpError{Op: "read", Net: "tcp", Err: err}
+			return true
 		}
-		f.n += max(n, 0)
+		f.n += n
 	}
 	return true
 }
 
 // read reads once, without waiting.
-func (f *filler) read(fd int) (n int, err error) {
-	n, revoked := f.p.write(f.at+f.n, func(dst []byte) int {
-		var got int
-		got, err = syscall.Read(fd, dst)
-		return got
-	})
+func (f *filler) read(fd uintptr) (n int, again bool, err error) {
+	revoked := f.p.write(f.at+f.n, func(dst []byte) { n, again, err = sys.ReadNow(fd, dst) })
 	if !revoked {
-		return n, err
+		return n, again, err
 	}
 	if f.scratch == nil {
 		f.scratch = make([]byte, scratchBytes)
 	}
-	return syscall.Read(fd, f.scratch[:min(len(f.scratch), f.rest-f.n)])
+	return sys.ReadNow(fd, f.scratch[:min(len(f.scratch), f.rest-f.n)])
 }

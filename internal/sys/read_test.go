@@ -1,0 +1,68 @@
+package sys
+
+import (
+	"errors"
+	"io"
+	"net"
+	"syscall"
+	"testing"
+)
+
+// TestReadNow reads from a connection that is empty, has data, has ended, and is
+// reset.
+func TestReadNow(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, reset := range []bool{false, true} {
+		c, err := net.Dial("tcp4", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		far, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := c.(*net.TCPConn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 10)
+		var n, waits int
+		read := func() (err error) {
+			if rawErr := raw.Read(func(fd uintptr) bool {
+				var again bool
+				if n, again, err = ReadNow(fd, buf); again {
+					if waits == 0 { // nothing can have come
+						_, err = far.Write([]byte("weft"))
+					}
+					waits++
+				}
+				return !again
+			}); rawErr != nil {
+				t.Fatal(rawErr)
+			}
+			return err
+		}
+		if err := read(); err != nil || string(buf[:n]) != "weft" || waits == 0 {
+			t.Errorf("%q, %v, waited %d times", buf[:n], err, waits)
+		}
+		if reset {
+			_ = far.(*net.TCPConn).SetLinger(0)
+		}
+		_ = far.Close()
+		want := io.EOF
+		if reset {
+			want = syscall.ECONNRESET
+		}
+		if err := read(); !errors.Is(err, want) {
+			t.Errorf("reset %v: %v", reset, err)
+		}
+	}
+	if _, _, err := ReadNow(^uintptr(0)>>33, make([]byte, 1)); err == nil {
+		t.Error("a descriptor that is none")
+	}
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# soak.sh [LINE...] runs the tests with their full counts, hours of them, in one go: for each promise
+# of the staging engine a line, then whatever else is called TestSoak... It goes on after a line that
+# fails, and ends with a summary. The logs are left in a folder that it names.
+#
+#   matrix     every kind of writer against every kind of reader, every type and shape
+#   launchers  weft pipe under mpirun, Hydra, and with the variables of others
+#   histories  random histories of the machines against a model
+#   deaths     kill -9 of every role, stops, resets, contact files that go
+#   cycles     attach, read, kill: nothing grows
+#   streams    many streams between two processes, under load, with the race detector
+#   releases   two releases of ADIOS2 at once, and weft pipe between them
+#   reports    the tests that answer reports of users, by number
+#   rest       all other tests called TestSoak...
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+export WEFT_SOAK=1
+
+all=(matrix launchers histories deaths cycles streams releases reports rest)
+
+# What each line runs: packages, and a pattern for go test -run.
+declare -A packages=(
+	[matrix]=./interop [launchers]=./interop [histories]=./sst/internal/cp [deaths]="./interop ./sst/cohort"
+	[cycles]=./interop [streams]="./interop ./sst" [releases]=./interop [reports]=./... [rest]=./...
+)
+declare -A pattern=(
+	[matrix]='^TestSoak(Matrix|F04)'
+	[launchers]='^TestLaunched'
+	[histories]='^TestSoak.*Histor'
+	[deaths]='^Test(SoakKill|SoakF22|SoakDeath|SoakFormAndDie|SoakReaderLeaves|SoakInterrupted|ReaderRankStopped|ConnectionReset|ContactFile|LauncherKillsJob|F25|F32)'
+	[cycles]='^TestSoakAttachCycles$'
+	[streams]='^Test(Soak)?F05'
+	[releases]='^TestSoak(Releases|PipeBetween|Newer|Sid|LateActivation)'
+	[reports]='^TestFieldsAreAnswered$|F[0-9][0-9]'
+	[rest]='^TestSoak'
+)
+
+# elsewhere are the TestSoak... of the lines before the rest; what the reports run again they run with
+# other reports.
+elsewhere='^TestSoak(Matrix|F04|F05|F22|Kill|Death|FormAndDie|ReaderLeaves|Interrupted|AttachCycles|Releases|PipeBetween|Newer|Sid|LateActivation|.*Histor)'
+
+# run LINE writes the log of a line.
+run() {
+	local flags=(-count=1 -timeout 0 -v -run "${pattern[$1]}")
+	case $1 in
+	streams) flags+=(-race) ;;
+	reports | rest) flags+=(-skip "$elsewhere") ;;
+	esac
+	# shellcheck disable=SC2086 # a list of packages
+	go test "${flags[@]}" ${packages[$1]}
+}
+
+# count WORD LOG counts the outcomes of tests and subtests.
+count() { grep -aEc "^ *--- $1" "$2"; }
+
+logs=$(mktemp -d "${TMPDIR:-/tmp}/weft-soak.XXXXXX")
+echo "logs: $logs"
+summary=() failed=0
+lines=("$@")
+[ $# -gt 0 ] || lines=("${all[@]}")
+for line in "${lines[@]}"; do
+	[ -n "${packages[$line]:-}" ] || {
+		echo "soak.sh: no line $line; there are: ${all[*]}" >&2
+		exit 2
+	}
+	printf '\n== %s\n' "$line"
+	began=$SECONDS log=$logs/$line.log
+	if run "$line" >"$log" 2>&1; then
+		verdict=ok
+		# A line that ran nothing has shown nothing.
+		[ "$(count PASS "$log")" -gt 0 ] || verdict=EMPTY
+	else
+		verdict=FAIL
+		grep -aE '^ *--- FAIL|^FAIL|panic:|DATA RACE' "$log" | head -n 40
+	fi
+	[ $verdict = ok ] || failed=$((failed + 1))
+	# What a test says it has measured, recorded or left out.
+	grep -aE 'ADIOS2, .*times$|NOT RUN|NOT TESTED|after [0-9]+ cycles|rounds of [0-9]+ streams' "$log"
+	summary+=("$(printf '%-5s %-10s %4d passed, %d failed, %d skipped  %d s' "$verdict" "$line" \
+		"$(count PASS "$log")" "$(count FAIL "$log")" "$(count SKIP "$log")" $((SECONDS - began)))")
+done
+
+printf '\nsoak, %d s:\n' $SECONDS
+printf '%s\n' "${summary[@]}"
+[ $failed = 0 ]

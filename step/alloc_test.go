@@ -1,0 +1,60 @@
+package step
+
+import "testing"
+
+// TestFetchAllocates bounds what the reading of a variable costs beside its data:
+// a step may have thousands.
+func TestFetchAllocates(t *testing.T) {
+	const n = 1000
+	s, metas, data := manyVariables(t, n, 1)
+	src := &memSource{data: data}
+	dst := make([]float64, n)
+	gets := make([]Get, 0, n)
+	got := testing.AllocsPerRun(10, func() {
+		src.pieces = src.pieces[:0]
+		st, err := s.dec.Step(0, metas, src, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gets = gets[:0]
+		for i, v := range st.Variables() {
+			gets = append(gets, first(As[float64](v)).Into(nil, dst[i:i+1]))
+		}
+		if err := st.Fetch(t.Context(), gets...); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got > 4*n {
+		t.Errorf("%v allocations for %d variables", got, n)
+	}
+}
+
+// TestSmallReadingsDoNotShare: the memory inside a reading is its own, whatever
+// the number of dimensions and of parts.
+func TestSmallReadingsDoNotShare(t *testing.T) {
+	for dims := 1; dims <= fewDims+2; dims++ {
+		r := &reading{}
+		r.free = r.numbers[:]
+		var all [][]uint64
+		for k := range 7 {
+			s := r.take(dims)
+			if len(s) != dims || cap(s) != dims {
+				t.Fatalf("%d numbers of capacity %d", len(s), cap(s))
+			}
+			for i := range s {
+				if s[i] != 0 {
+					t.Fatal("not zero")
+				}
+				s[i] = uint64(k + 1)
+			}
+			all = append(all, s)
+		}
+		for k, s := range all {
+			for i := range s {
+				if s[i] != uint64(k+1) {
+					t.Fatalf("%d dimensions: slice %d was overwritten", dims, k)
+				}
+			}
+		}
+	}
+}
