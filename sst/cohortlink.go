@@ -77,7 +77,7 @@ func (c *cohortLink) sayFailed(err error) {
 		c.send(&cp.StreamFailed{Cause: cp.NewFault(err)}, 0)
 		return
 	}
-	c.send(&cp.StreamFailed{Cause: cp.NewFault(fmt.Errorf("rank 0: %w", err))}, c.others()...)
+	c.send(&cp.StreamFailed{Cause: cp.NewFault(cp.At(0, fmt.Errorf("rank 0: %w", err)))}, c.others()...)
 }
 
 // others are all ranks but 0.

@@ -33,6 +33,9 @@ func TestF07ReaderRankRefused(t *testing.T) {
 					if !errors.Is(err, sst.ErrParam) || !strings.Contains(err.Error(), what) || r != rank && !strings.Contains(err.Error(), fmt.Sprint("rank ", rank)) {
 						t.Errorf("rank %d: %v", r, err)
 					}
+					if at, ok := sst.ErrorRank(err); r != rank && (!ok || at != rank) || r == rank && ok && at != rank {
+						t.Errorf("rank %d: %v is of rank %d, %v", r, err, at, ok)
+					}
 				}
 				if took := time.Since(began); took > 5*time.Second {
 					t.Errorf("took %v", took)

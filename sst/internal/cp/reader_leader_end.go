@@ -177,7 +177,7 @@ func (l *ReaderLeader) memberLost(member int, err error) {
 		return
 	}
 	l.takeOut(member)
-	l.cohortFails(fmt.Errorf("reader rank %d: %w: %w", member, ErrRankLost, orEOF(err)))
+	l.cohortFails(At(member, fmt.Errorf("reader rank %d: %w: %w", member, ErrRankLost, orEOF(err))))
 }
 
 // memberFailed ends the stream for all because of a member that cannot go on, or
@@ -187,7 +187,7 @@ func (l *ReaderLeader) memberFailed(member int, cause Fault) {
 		return
 	}
 	l.takeOut(member)
-	l.cohortFails(fmt.Errorf("reader rank %d: %w", member, orClosed(cause.Err())))
+	l.cohortFails(At(member, fmt.Errorf("reader rank %d: %w", member, orClosed(cause.Err()))))
 }
 
 // cohortFails ends the stream for all.
@@ -218,7 +218,7 @@ func (l *ReaderLeader) leaveNow(err error) {
 	case Idle, Querying, Registering:
 		l.cancel(err)
 	case Streaming, Ended, Broken:
-		l.toPresent(&StreamFailed{NewFault(orClosed(err))})
+		l.toPresent(&StreamFailed{NewFault(At(0, orClosed(err)))})
 		l.leave()
 	}
 }

@@ -55,7 +55,7 @@ func (l *ReaderLeader) hello(member int, h *ReaderHello) {
 	}
 	s.hello = h
 	if h.Params != l.cfg.Params && (l.phase == Idle || l.phase == Querying) {
-		l.openingFailed(fmt.Errorf("reader rank %d has other parameters than rank 0: %q, not %q: %w", member, h.Params, l.cfg.Params, ErrParam))
+		l.openingFailed(At(member, fmt.Errorf("reader rank %d has other parameters than rank 0: %q, not %q: %w", member, h.Params, l.cfg.Params, ErrParam)))
 		return
 	}
 	l.register()
@@ -232,7 +232,7 @@ func (l *ReaderLeader) activate() {
 	if err := l.check(m); err != nil {
 		l.failure = err
 		l.emit(OpenFailed{err})
-		l.toPresent(&StreamFailed{NewFault(err)})
+		l.toPresent(&StreamFailed{NewFault(At(0, err))})
 		l.leave()
 		return
 	}
@@ -274,7 +274,7 @@ func (l *ReaderLeader) openingFailed(err error) {
 	if !l.abandoned {
 		l.failure = err
 		l.emit(OpenFailed{err})
-		l.toPresent(&StreamFailed{NewFault(err)})
+		l.toPresent(&StreamFailed{NewFault(At(0, err))})
 	}
 	l.turn(Closed)
 	l.dropLink()
@@ -288,7 +288,7 @@ func (l *ReaderLeader) abandon(err error) {
 	}
 	l.abandoned, l.failure = true, err
 	l.emit(OpenFailed{err})
-	l.toPresent(&StreamFailed{NewFault(err)})
+	l.toPresent(&StreamFailed{NewFault(At(0, err))})
 }
 
 // cancel gives up an opening, in whatever phase.

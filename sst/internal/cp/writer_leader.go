@@ -89,7 +89,7 @@ func (w *WriterLeader) dispatch(e WriterEvent) {
 		w.published(e.Err)
 	case MemberLost:
 		if !w.drained {
-			w.fail(fmt.Errorf("writer rank %d of %d: %w: %w", e.Member, w.cfg.Members, ErrRankLost, orEOF(e.Err)))
+			w.fail(At(e.Member, fmt.Errorf("writer rank %d of %d: %w: %w", e.Member, w.cfg.Members, ErrRankLost, orEOF(e.Err))))
 		}
 	case EndStream:
 		w.end(e.Err)
@@ -136,7 +136,7 @@ func (w *WriterLeader) end(err error) {
 		err = ErrClosed
 	}
 	if !w.drained {
-		w.toAll(&StreamFailed{NewFault(err)})
+		w.toAll(&StreamFailed{NewFault(At(0, err))})
 	}
 	code := int32(sstmsg.CloseFailed)
 	if errors.Is(err, ErrClosed) {
