@@ -20,10 +20,10 @@ func Busy(t testing.TB, n int) {
 }
 
 func runBusyRole([]string) error {
-	over := make(chan error, 1)
+	over := make(chan struct{})
 	go func() {
-		_, err := os.Stdin.Read(make([]byte, 1))
-		over <- err
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		close(over)
 	}()
 	for n := uint64(1); ; n++ {
 		if n%(1<<24) != 0 {

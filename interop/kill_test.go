@@ -107,7 +107,7 @@ func (k killCase) play(t *testing.T, rng *rand.Rand, after time.Duration) string
 		o.Timeout, o.Quiet = killBound, true
 	}
 	r := startReader(t, reader, writer, o)
-	dead, alive := side(w), side(r)
+	dead, alive := w, r
 	if !k.writer {
 		dead, alive = r, w
 	}

@@ -197,16 +197,21 @@ func (s Stream) run(t testing.TB, command []string) *Peer {
 	if s.Dir == "" {
 		t.Fatal("interop: Stream.Dir is not set")
 	}
-	in := s.Suite
-	switch in {
-	case "":
-		in = suite
-	case newer:
-		requireNewer(t)
-	}
 	programs := filepath.Join(testutil.ModuleRoot(t), "interop", "peers")
 	how := testutil.Run{Dir: s.Dir, Binds: []string{s.Dir, programs + ":" + inside}, Env: s.Env, Prefix: s.Prefix}
-	return &Peer{testutil.Root(t, in).Start(t, how, command[0], command[1:]...), t}
+	return &Peer{s.root(t).Start(t, how, command[0], command[1:]...), t}
+}
+
+// root is where the peer runs.
+func (s Stream) root(t testing.TB) *testutil.PeerRoot {
+	t.Helper()
+	switch s.Suite {
+	case "", suite:
+		return testutil.Root(t, suite)
+	case newer:
+		return testutil.MovingRoot(t, newer)
+	}
+	return testutil.Root(t, s.Suite)
 }
 
 // Next lets a peer with StepWait (or Hold) go on.

@@ -16,7 +16,7 @@ func TestSoakReleasesAtOnce(t *testing.T) {
 	if !soaking(t) {
 		return
 	}
-	requireNewer(t)
+	testutil.MovingRoot(t, newer)
 	const total = 10
 	vars := newerVars()
 	for _, preload := range []string{"On", "Off"} {
@@ -49,7 +49,7 @@ func TestSoakPipeBetweenReleases(t *testing.T) {
 	if !soaking(t) {
 		return
 	}
-	requireNewer(t)
+	testutil.MovingRoot(t, newer)
 	const total = 100
 	weft := buildWeft(t)
 	vars := newerVars()
@@ -77,7 +77,7 @@ func TestSoakNewerMatrix(t *testing.T) {
 	if !soaking(t) {
 		return
 	}
-	requireNewer(t)
+	testutil.MovingRoot(t, newer)
 	const total = 10
 	vars := newerVars()
 	for _, ours := range []int{1, 3} {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/weft-fabric/weft/interop/zoo"
 )
 
 // kind is the software of one side of a stream, and how many ranks of it there are.
@@ -156,9 +154,4 @@ func TestConnections(t *testing.T) {
 // everything is a reader's demand for n steps of the whole table.
 func everything(dir string, n int, params map[string]string) ReaderOptions {
 	return ReaderOptions{Stream: Stream{Dir: dir, Params: params}, Steps: n}
-}
-
-// tableOf is the check of a reader of everything that a writer of the kind writes.
-func tableOf(from kind) zoo.Check {
-	return ReaderOptions{WriterRanks: from.ranks, WeftWriter: from.weft}.check()
 }

@@ -454,6 +454,7 @@ func TestF17Evicted(t *testing.T) {
 					t.Errorf("step %d: %v", st.Number(), err)
 				}
 				st.End()
+				eventually(t, "the writer has the release", func() bool { return c.writers[0].Info().Readers[0].Released == int64(n)+1 })
 			}
 			if weft {
 				for range 4 {

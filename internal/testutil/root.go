@@ -43,6 +43,19 @@ func Root(t testing.TB, suite string) *PeerRoot {
 	return &PeerRoot{script: script, suite: suite, path: path}
 }
 
+// MovingRoot is Root for a suite that moves, such as sid: a root of it can fail to be made for
+// reasons that are not ours. Then the test is skipped, loudly, also where peers are required.
+func MovingRoot(t testing.TB, suite string) *PeerRoot {
+	t.Helper()
+	Require(t, Superuser(), Program("unshare"), Program("chroot"))
+	script := filepath.Join(ModuleRoot(t), "interop", "root.sh")
+	path, err := makeRoot(script, suite)
+	if err != nil {
+		t.Skipf("NOT TESTED: no root of Debian %s: %v", suite, err)
+	}
+	return &PeerRoot{script: script, suite: suite, path: path}
+}
+
 // roots remembers what root.sh said, so that one test process asks once for each suite.
 var roots struct {
 	sync.Mutex

@@ -93,14 +93,3 @@ func same(t *testing.T, what string, got []string, want ...string) {
 		t.Errorf("%s:\n%s", what, cmp.Diff(want, got))
 	}
 }
-
-// nameEvent renders an event of a script.
-func nameEvent(i int, e any) string {
-	switch e := e.(type) {
-	case FromWriter:
-		return fmt.Sprintf("line %d: from writer: %s", i, nameMsg(e.Msg))
-	case FromReader:
-		return fmt.Sprintf("line %d: from reader %d: %s", i, e.Reader, nameMsg(e.Msg))
-	}
-	return fmt.Sprintf("line %d: %T %+v", i, e, e)
-}

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weft-fabric/weft/internal/bpfixture"
+	"github.com/weft-fabric/weft/sst"
 )
 
 func TestMain(m *testing.M) {
@@ -73,6 +76,17 @@ func TestScripts(t *testing.T) {
 					case <-tick.C:
 					case <-limit:
 						ts.Fatalf("%s does not appear", args[0])
+					}
+				}
+			},
+			"observed": func(ts *testscript.TestScript, _ bool, args []string) {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				defer cancel()
+				for { // the writer tells nobody that an observer has come
+					stat, err := sst.QueryStat(ctx, ts.MkAbs(args[0]), sst.StatConfig{})
+					ts.Check(err)
+					if slices.ContainsFunc(stat.Readers, func(r sst.AttachedReader) bool { return r.Observer && r.Active }) {
+						return
 					}
 				}
 			},
