@@ -135,7 +135,7 @@ func (r *Reader) makeMachines() {
 		return
 	}
 	r.leader = cp.NewReaderLeader(cp.ReaderConfig{
-		Members: r.ranks, Params: p.common(), Planes: []string{planeEvpath}, SpecPreload: p.preloads(r.ranks),
+		Members: r.ranks, Params: p.common(), Planes: []string{planeEvpath}, SpecPreload: p.preloads(r.ranks), Insist: p.SpeculativePreloadMode == "On",
 		Latest: p.AlwaysProvideLatestTimestep, Observer: r.cfg.Observer,
 	})
 }
