@@ -64,7 +64,9 @@ type Params struct {
 	OpenTimeoutSecs int
 	// SpeculativePreloadMode says whether whole steps are pushed to readers
 	// without being asked for: "Auto" (default: to readers of one rank), "On",
-	// "Off". A writer honours what the reader asks for unless it says "Off".
+	// "Off". A writer honours what the reader asks for unless it says "Off". With
+	// "Auto" on both sides a Weft reader that waits for a step asks for blocks of 1 MiB
+	// and more: they come straight to where they belong.
 	SpeculativePreloadMode string
 	// SpecAutoNodeThreshold is the largest reader cohort that "Auto" means; 0
 	// means 1. Reader only.
@@ -118,6 +120,19 @@ func (p *Params) openTimeout() time.Duration {
 		return defaultOpenTimeout
 	}
 	return time.Duration(p.OpenTimeoutSecs) * time.Second
+}
+
+// defaultAskFrom is measured: below 1 MiB the way there and back costs what the copy
+// would, and a view, which needs none, gains nothing.
+const defaultAskFrom = 1 << 20
+
+// askFrom is the size of blocks, in bytes, from which on a Weft reader that waits
+// for a step asks for them; 0 means that all are pushed.
+func (p *Params) askFrom() uint64 {
+	if p.SpeculativePreloadMode != "Auto" && p.SpeculativePreloadMode != "" {
+		return 0
+	}
+	return defaultAskFrom
 }
 
 // preloads reports whether a reader cohort of the given size asks for preload.

@@ -71,7 +71,7 @@ func (r *Reader) needed() bool {
 	case r.leader != nil:
 		return len(r.here) > 0 && !errors.Is(r.leader.Failure(), ErrRankFailed)
 	}
-	return len(r.here) > 0 && r.preloading()
+	return len(r.here) > 0 && (r.preloading() || r.mayBePushed())
 }
 
 // stillHere lists the ranks that we wait for.

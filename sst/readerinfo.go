@@ -109,6 +109,12 @@ func (r *Reader) preloading() bool {
 	return r.counts.pushed || r.plane.Learned()
 }
 
+// mayBePushed reports whether a Weft writer may push a later step although it did
+// not push the newest: it decides for each. The caller holds mu.
+func (r *Reader) mayBePushed() bool {
+	return r.weft && r.cfg.Params.preloads(r.ranks.size) && r.response.Params.SpeculativePreloadMode != preloadMode("Off")
+}
+
 // writerRanks lists the counts of the plane. The caller holds mu.
 func (r *Reader) writerRanks() []WriterRank {
 	list := make([]WriterRank, 0, len(r.response.CP))

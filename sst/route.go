@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/weft-fabric/weft/internal/wire/ffs"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
@@ -96,9 +97,16 @@ var errIdentity = errors.New("unknown stream identity")
 // Message routes one message to its stream. It runs on the link's goroutine.
 func (h *sessionHandler) Message(l carrier.Link, in carrier.Inbound) {
 	s := (*Session)(h)
-	m, err := sstmsg.Decode(in.Format, in.Data)
+	var m sstmsg.Message
+	var err error
+	if in.Placed == nil {
+		m, err = sstmsg.Decode(in.Format, in.Data)
+	} else {
+		data, _ := in.Placed.Bytes()
+		m, err = sstmsg.DecodeSplit(in.Format, in.Data, data)
+	}
 	if err == nil {
-		err = s.route(l, m, in.Free)
+		err = s.route(l, m, in.Placed, in.Free)
 	} else {
 		in.Free()
 	}
@@ -109,9 +117,21 @@ func (h *sessionHandler) Message(l carrier.Link, in carrier.Inbound) {
 	}
 }
 
+// place finds where the data of a read reply belong, before they have arrived.
+func (s *Session) place(_ carrier.Link, f *ffs.Format, head []byte, total int) *carrier.Placement {
+	m, offset, ok := sstmsg.Head(f, head, total)
+	reply, isReply := m.(*sstmsg.ReadReply)
+	if !ok || !isReply {
+		return nil
+	}
+	var p *carrier.Placement
+	_ = s.toPeer(reply.ReaderID, readerSide, true, func(r route) { p = r.reader.plane.Place(reply, offset, total) })
+	return p
+}
+
 // route hands m to whom its identity belongs. Free is called exactly once, by
 // route or by the stream.
-func (s *Session) route(l carrier.Link, m sstmsg.Message, free func()) error {
+func (s *Session) route(l carrier.Link, m sstmsg.Message, placed *carrier.Placement, free func()) error {
 	switch m := m.(type) {
 	case *sstmsg.DPQuery:
 		defer free()
@@ -142,7 +162,7 @@ func (s *Session) route(l carrier.Link, m sstmsg.Message, free func()) error {
 		return err
 	case *sstmsg.ReadReply:
 		defer free()
-		return s.toPeer(m.ReaderID, readerSide, true, func(r route) { r.reader.plane.Reply(m) })
+		return s.toPeer(m.ReaderID, readerSide, true, func(r route) { r.reader.plane.Reply(m, placed) })
 	case *sstmsg.Preload:
 		return s.toReader(m.ReaderID, true, free, func(r *Reader) { r.plane.Push(m, free) })
 	case *sstmsg.TimestepMetadata:

@@ -75,7 +75,7 @@ func NewSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 	s.life, s.stop = context.WithCancelCause(context.Background())
 	var err error
 	s.cm, err = carrier.NewCM(ctx, carrier.Config{
-		Interface: cfg.NetworkInterface, AdvertiseAddr: cfg.AdvertiseAddr, Handler: (*sessionHandler)(s), Logger: s.log,
+		Interface: cfg.NetworkInterface, AdvertiseAddr: cfg.AdvertiseAddr, Handler: (*sessionHandler)(s), Place: s.place, Logger: s.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sst: session: %w", err)

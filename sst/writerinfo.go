@@ -45,6 +45,7 @@ type WriterPolicy struct {
 	Distribution    string `json:"distribution"`
 	Registration    string `json:"registration"`
 	Preload         bool   `json:"preload"`    // readers that ask for it are pushed whole steps
+	AskFrom         uint64 `json:"ask_from"`   // but Weft readers that wait are left to ask for blocks of so many bytes and more; 0: never
 	LagNotice       int    `json:"lag_notice"` // steps; 0: never
 	LagLimit        int    `json:"lag_limit"`  // steps; 0: never
 	WarnBytes       uint64 `json:"warn_bytes"` // 0: never
@@ -108,6 +109,7 @@ func (w *Writer) policy() WriterPolicy {
 		QueueFullPolicy: cmp.Or(p.QueueFullPolicy, "Block"), BlockAt: cmp.Or(p.BlockAt, "EndStep"),
 		Reserve: p.ReserveQueueLimit, FirstPrecious: p.FirstTimestepPrecious, Distribution: p.distribution().String(),
 		Registration: cmp.Or(p.RegistrationMethod, "File"), Preload: p.SpeculativePreloadMode != "Off",
+		AskFrom:   p.askFrom(),
 		LagNotice: p.LagNotice, LagLimit: p.LagLimit, WarnBytes: w.warn,
 	}
 }

@@ -39,7 +39,7 @@ func (w *Writer) leaderConfig(hello cp.WriterHello) cp.WriterConfig {
 		Rendezvous: p.rendezvous(),
 		QueueLimit: p.QueueLimit, QueueLimitBytes: p.QueueLimitBytes, Discard: p.QueueFullPolicy == policyDiscard, BlockInBegin: p.BlockAt == atBeginStep,
 		Reserve: p.ReserveQueueLimit, FirstPrecious: p.FirstTimestepPrecious, Distribution: p.distribution(),
-		Preload: p.SpeculativePreloadMode != "Off", MaxPush: maxPreload,
+		Preload: p.SpeculativePreloadMode != "Off", MaxPush: maxPreload, AskFrom: w.cfg.Params.askFrom(),
 		LagNotice: p.LagNotice, LagLimit: p.LagLimit, WarnBytes: w.warn,
 	}
 }

@@ -118,6 +118,14 @@ func (c *CM) ContactVia(iface string) (cm.Contact, error) {
 	return c.contact.WithAddr(addr)
 }
 
+// Buffer returns n bytes of unspecified content, from the memory that is kept for
+// records, and a function that gives them back: safe to call from any goroutine,
+// idempotent.
+func (c *CM) Buffer(n int) (b []byte, free func()) {
+	b = c.buffers.get(n)
+	return b, c.buffers.releaser(b)
+}
+
 // hello is the handshake of this endpoint.
 func (c *CM) hello(answer bool) cm.Handshake {
 	return cm.Handshake{Version: cm.HandshakeVersion, FormatServer: cm.SelfHosted, ID: c.id, Answer: answer}

@@ -71,3 +71,19 @@ func TestRoundUp(t *testing.T) {
 		}
 	}
 }
+
+// TestBuffer lends record memory to others, once at a time.
+func TestBuffer(t *testing.T) {
+	c, _ := open(t, Config{})
+	b, free := c.Buffer(minPooled)
+	if len(b) != minPooled {
+		t.Fatalf("%d bytes", len(b))
+	}
+	free()
+	free()
+	again, _ := c.Buffer(minPooled)
+	other, _ := c.Buffer(minPooled)
+	if &again[0] != &b[0] || &other[0] == &b[0] {
+		t.Error("memory that was given back should be used again, by one")
+	}
+}

@@ -28,6 +28,7 @@ type ReaderConfig struct {
 	Params      string   // effective parameters of member 0: each ReaderHello must have the same
 	Planes      []string // data planes we have, best first
 	SpecPreload bool     // ask for speculative preload
+	Insist      bool     // on it, for steps of any size; Weft writers only
 	Latest      bool     // AlwaysProvideLatestTimestep: skip to the newest step
 	Observer    bool     // only look, and hold nobody up; Weft writers only
 }

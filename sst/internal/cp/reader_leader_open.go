@@ -154,6 +154,9 @@ func (l *ReaderLeader) registration() *sstmsg.ReaderRegister {
 	}
 	if l.cfg.SpecPreload {
 		m.SpecPreload = 1
+		if l.cfg.Insist && l.weft() {
+			m.SpecPreload = pushAlways
+		}
 	}
 	if l.cfg.Observer && l.weft() {
 		m.Observer = 1

@@ -48,6 +48,12 @@ type WriterConfig struct {
 
 	Preload bool   // push whole blocks to readers that ask for it
 	MaxPush uint64 // largest block that is pushed; 0 means no limit
+	// AskFrom is the size of a block, in bytes, from which on a step is not pushed to a
+	// Weft reader that has nothing else to do: it would wait for all of it, and then
+	// copy, while what it asks for comes straight to where it belongs. A reader that
+	// is busy gets it pushed: then it comes meanwhile, and so does a step of many small
+	// arrays, each of which it might ask for. 0 means never.
+	AskFrom uint64
 
 	LagNotice int    // steps behind at which a reader is reported; 0 means never
 	LagLimit  int    // steps behind at which a reader is detached; 0 means never

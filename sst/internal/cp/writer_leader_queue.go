@@ -20,7 +20,8 @@ type heldStep struct {
 	formats    int           // length of WriterLeader.formats as of this step
 	bytes      []uint64      // of each rank
 	size       uint64        // of all ranks
-	large      bool          // too large to be pushed
+	longest    uint64        // of bytes
+	coarse     bool          // its arrays are large, as far as the metadata tell
 
 	refs     int  // readers that it is kept for
 	looks    int  // observers that have it
@@ -104,12 +105,13 @@ func (w *WriterLeader) newStep() *heldStep {
 			s.metadata = append(s.metadata, w.members[k].share.Metadata...)
 		}
 	}
+	s.coarse = coarse(s.metadata, s.size)
 	for k := range w.members {
 		s.bytes = append(s.bytes, w.members[k].share.Bytes...)
 	}
 	for rank, b := range s.bytes {
 		q.rankBytes[rank] += b
-		s.large = s.large || w.cfg.MaxPush > 0 && b > w.cfg.MaxPush
+		s.longest = max(s.longest, b)
 	}
 	q.held += s.size
 	q.steps.push(s)
@@ -117,6 +119,21 @@ func (w *WriterLeader) newStep() *heldStep {
 		q.open.push(s)
 	}
 	return s
+}
+
+// coarseness is how many bytes of data a byte of metadata must stand for in a step
+// of large arrays. Each block has some 100 bytes of metadata, so these are of 100 KiB
+// and more.
+const coarseness = 1 << 10
+
+// coarse reports whether the arrays of a step of the given size are large: only
+// then to ask for each is no burden.
+func coarse(metadata []sstmsg.Block, size uint64) bool {
+	n := 0
+	for i := range metadata {
+		n += metadata[i].Data.Len()
+	}
+	return uint64(n) <= size/coarseness
 }
 
 // useOf says why a step has to be kept.

@@ -31,6 +31,7 @@ type attendee struct {
 	weft      bool
 	observer  bool
 	preload   bool
+	insists   bool // on pushes, whatever the size
 	closeSent bool
 	lagging   bool // was reported
 
@@ -75,7 +76,7 @@ func (w *WriterLeader) register(e Register) {
 	}
 	r := &attendee{
 		key: e.Reader, msg: e.Msg, contact: e.Contact, controlID: e.Msg.CP[0].ReaderID, weft: e.Weft,
-		observer: e.Msg.Observer != 0, preload: w.cfg.Preload && e.Msg.SpecPreload != 0,
+		observer: e.Msg.Observer != 0, preload: w.cfg.Preload && e.Msg.SpecPreload != 0, insists: e.Msg.SpecPreload >= pushAlways,
 		control: make([]int64, w.ranks), data: make([]int64, w.ranks),
 		admitted: make([]bool, len(w.members)), missing: len(w.members), lastSent: -1,
 	}
@@ -245,6 +246,7 @@ func (w *WriterLeader) send(r *attendee, s *heldStep) {
 		m.Formats = w.formats[r.formats:s.formats:s.formats]
 		r.formats = s.formats
 	}
+	push := w.pushes(r, s)
 	if r.sent == r.released {
 		// It had nothing to do: it owes what it is about to be sent, and not what went
 		// by without it.
@@ -252,11 +254,27 @@ func (w *WriterLeader) send(r *attendee, s *heldStep) {
 	}
 	r.sent++
 	r.lastSent = s.number
-	if r.preload && !s.large {
+	if push {
 		m.PreloadMode = 1
 		w.toAll(&Push{r.key, s.number})
 	}
 	w.emit(SendToReader{r.key, m})
+}
+
+// pushAlways is what a Weft reader says in ReaderRegister.SpecPreload to have steps
+// of any size pushed, idle or not; ADIOS2 knows 0 and 1.
+const pushAlways = 2
+
+// pushes reports whether the blocks of a step, which the reader is about to be
+// sent, go to it unasked.
+func (w *WriterLeader) pushes(r *attendee, s *heldStep) bool {
+	switch {
+	case !r.preload || w.cfg.MaxPush > 0 && s.longest > w.cfg.MaxPush:
+		return false
+	case w.cfg.AskFrom == 0 || !r.weft || r.insists || s.longest < w.cfg.AskFrom || !s.coarse:
+		return true
+	}
+	return r.sent > r.released
 }
 
 // attributesFor returns one block a rank, with the records that are new to the

@@ -483,6 +483,20 @@ var writerScripts = []struct {
 		activate 2 ->
 		step 100 -> all: push 0 [1]; [1]: step 0 preloaded; [2]: step 0; all: published 0
 		step 101 -> [1]: step 1; [2]: step 1; all: published 1`},
+	{"a Weft reader that waits asks for large blocks", func(c *WriterConfig) { c.Preload, c.AskFrom = true, 2000 }, `
+		weft 1 preload -> all: admit [1]; [1]: response, next 0
+		weft 2 insist -> all: admit [2]; [2]: response, next 0
+		reader 3 preload -> all: admit [3]; [3]: response, next 0
+		activate 1 ->
+		activate 2 ->
+		activate 3 ->
+		step 1999 -> all: push 0 [1]; [1]: step 0 preloaded; all: push 0 [2]; [2]: step 0 preloaded; all: push 0 [3]; [3]: step 0 preloaded; all: published 0
+		step 2000 -> all: push 1 [1]; [1]: step 1 preloaded; all: push 1 [2]; [2]: step 1 preloaded; all: push 1 [3]; [3]: step 1 preloaded; all: published 1
+		release 1 0 ->
+		release 1 1 ->
+		step 2000 -> [1]: step 2; all: push 2 [2]; [2]: step 2 preloaded; all: push 2 [3]; [3]: step 2 preloaded; all: published 2
+		release 1 2 ->
+		step 2000 metadata 2 -> all: push 3 [1]; [1]: step 3 preloaded; all: push 3 [2]; [2]: step 3 preloaded; all: push 3 [3]; [3]: step 3 preloaded; all: published 3`},
 	{"preload switched off", nil, `
 		reader 1 preload -> all: admit [1]; [1]: response, next 0
 		activate 1 ->

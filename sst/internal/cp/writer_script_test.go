@@ -16,12 +16,13 @@ import (
 // is open, with the members of the configuration, one rank each.
 //
 //	reader 1, weft 1, observer 1   a reader registers, and the members admit it;
-//	                               "preload" after it asks for that
+//	                               "preload" after it asks for that, "insist" for more
 //	register 1, admit 1 0          the same in two parts; admit is by one member
 //	activate 1, release 1 7        what readers say; also ask, leave, lock
 //	lose 1                         its link is gone
 //	step, step 40 +f @a            every member ends a step: of 40 bytes in all, with a
-//	                               new format f and a new attribute a of rank 0
+//	                               new format f and a new attribute a of rank 0;
+//	                               "metadata 9" at the end: with so many bytes of that
 //	share 1, share 1 40 +f @a      one member does
 //	withdraw 1, regret 1           one member gives up a step that it has begun, or ended
 //	finish, finish 1, die 1        the last word of all members, or of one
@@ -155,8 +156,11 @@ func writerScriptRegister(k ReaderKey, words []string) Register {
 	if words[0] == "observer" {
 		m.Observer = 1
 	}
-	if words[len(words)-1] == "preload" {
+	switch words[len(words)-1] {
+	case "preload":
 		m.SpecPreload = 1
+	case "insist":
+		m.SpecPreload = pushAlways
 	}
 	return Register{Reader: k, Msg: m, Contact: "us", Weft: words[0] == "weft" || words[0] == "observer"}
 }
@@ -173,8 +177,15 @@ func (s *writerScript) admit(k int, r ReaderKey) []string {
 func (s *writerScript) share(k int, words []string) []string {
 	c := &Contribute{Try: s.tries[k], Metadata: []sstmsg.Block{{Data: sstmsg.ByteBlob([]byte("m"))}}, Bytes: []uint64{0}}
 	s.tries[k]++
-	for _, w := range words {
+	for i, w := range words {
 		switch w[0] {
+		case 'm':
+			n, err := strconv.Atoi(words[i+1])
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			c.Metadata[0].Data = sstmsg.ByteBlob(make([]byte, n))
+			return s.handle(FromMember{k, c})
 		case '+':
 			c.Formats = append(c.Formats, sstmsg.FormatBlock{ID: sstmsg.ByteBlob([]byte(w[1:]))})
 		case '@':

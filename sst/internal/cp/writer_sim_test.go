@@ -86,6 +86,7 @@ func newWriterSim(t *rapid.T) *writerSim {
 		Distribution:    Distribution(pick("distribution", 0, 0, 1, 2)),
 		Preload:         s.coin("preload"),
 		MaxPush:         uint64(pick("max push", 0, 5)),
+		AskFrom:         uint64(pick("ask from", 0, 3)),
 		LagNotice:       pick("lag notice", 0, 0, 2),
 		LagLimit:        pick("lag limit", 0, 0, 0, 4),
 		WarnBytes:       uint64(pick("warn", 0, 0, 12)),

@@ -39,9 +39,16 @@ type EvpathConfig struct {
 	// Patience is how long a read waits for a block that the writer should push by
 	// what it has learned, before it asks for it; 0 means 2 s.
 	Patience time.Duration
+	// Memory, which may be nil, gives n bytes for a view, and takes them back.
+	Memory func(n int) (b []byte, free func())
+	// MaxView bounds the memory of a view, in bytes; 0 means 4 GiB.
+	MaxView uint64
 }
 
-const defaultPatience = 2 * time.Second
+const (
+	defaultPatience = 2 * time.Second
+	defaultMaxView  = step.DefaultMaxAlloc
+)
 
 // Evpath is the reading side of the evpath plane for one reader rank.
 type Evpath struct {
@@ -63,6 +70,12 @@ type Evpath struct {
 func NewEvpath(cfg EvpathConfig) *Evpath {
 	if cfg.Patience == 0 {
 		cfg.Patience = defaultPatience
+	}
+	if cfg.MaxView == 0 {
+		cfg.MaxView = defaultMaxView
+	}
+	if cfg.Memory == nil {
+		cfg.Memory = func(n int) ([]byte, func()) { return make([]byte, n), func() {} }
 	}
 	return &Evpath{
 		cfg: cfg, pending: map[int32]*request{}, preloads: map[block]*preloaded{}, open: map[int64]bool{},
@@ -142,8 +155,9 @@ func (s *evpathStep) Read(ctx context.Context, pieces []step.Piece) error {
 	return s.plane.request(ctx, s.number, pieces)
 }
 
-// View hands out a part of a block that was pushed. The memory is this process's
-// own copy of the record it came in.
+// View hands out a part of a block that was pushed: this process's own copy of the
+// record it came in. What was not pushed is asked for, and comes into memory of the
+// view's own.
 func (s *evpathStep) View(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), error) {
 	if rank < 0 || rank >= len(s.plane.ranks()) {
 		return nil, nil, fmt.Errorf("step %d: rank %d: %w", s.number, rank, errRank)
@@ -151,6 +165,9 @@ func (s *evpathStep) View(ctx context.Context, rank int, offset, n uint64) ([]by
 	p, err := s.block(ctx, rank)
 	if err != nil {
 		return nil, nil, err
+	}
+	if p == nil {
+		return s.ask(ctx, rank, offset, n)
 	}
 	b, err := p.part(s.number, rank, offset, n)
 	if err != nil {
@@ -160,20 +177,30 @@ func (s *evpathStep) View(ctx context.Context, rank int, offset, n uint64) ([]by
 	return b, func() { s.plane.unuse(p) }, nil
 }
 
-// block returns a whole block that was pushed, in use until unuse.
+// block returns a whole block that was pushed, in use until unuse, or nil if it
+// has to be asked for.
 func (s *evpathStep) block(ctx context.Context, rank int) (*preloaded, error) {
-	var p *preloaded
-	var err error
 	switch s.mode {
 	case ModeSpeculative:
 		return s.plane.await(ctx, block{s.number, rank})
 	case ModeLearned:
-		p, err = s.plane.expected(ctx, block{s.number, rank})
+		return s.plane.expected(ctx, block{s.number, rank})
 	}
-	if p == nil && err == nil {
-		err = fmt.Errorf("step %d: the writer sends only what is asked for: %w", s.number, step.ErrNoView)
+	return nil, nil
+}
+
+// ask reads a part of a block into memory made for it. How much that is only the
+// writer has said.
+func (s *evpathStep) ask(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), error) {
+	if n > s.plane.cfg.MaxView {
+		return nil, nil, fmt.Errorf("step %d: %d bytes would be asked for, at most %d can be: %w", s.number, n, s.plane.cfg.MaxView, step.ErrNoView)
 	}
-	return p, err
+	b, free := s.plane.cfg.Memory(int(n))
+	if err := s.Read(ctx, []step.Piece{{Rank: rank, Offset: offset, Dst: b}}); err != nil {
+		free()
+		return nil, nil, err
+	}
+	return b, free, nil
 }
 
 // FailRank fails the requests to one writer rank, because the connection to it

@@ -88,7 +88,7 @@ func answer(e *Evpath, q sentRequest) {
 	b := blockOf(q.msg.Step, q.rank, int(q.msg.Offset+q.msg.Length))
 	e.Reply(&sstmsg.ReadReply{
 		Step: q.msg.Step, ReaderID: q.msg.ReaderID, Condition: q.msg.Condition, Data: sstmsg.ByteBlob(b[q.msg.Offset:]),
-	})
+	}, nil)
 }
 
 func check(t *testing.T, number int64, pieces []step.Piece) {
@@ -150,12 +150,12 @@ func TestRepliesInAnyOrder(t *testing.T) {
 	}
 	rng.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
 	for _, q := range queue {
-		e.Reply(&sstmsg.ReadReply{Condition: 1 << 30, Data: sstmsg.ByteBlob([]byte("nobody asked"))})
+		e.Reply(&sstmsg.ReadReply{Condition: 1 << 30, Data: sstmsg.ByteBlob([]byte("nobody asked"))}, nil)
 		b := blockOf(q.msg.Step, q.rank, int(q.msg.Offset+q.msg.Length))[q.msg.Offset:]
 		cut := rng.IntN(len(b) + 1)
 		reply := &sstmsg.ReadReply{Step: q.msg.Step, Condition: q.msg.Condition, Data: sstmsg.Blob{b[:cut], b[cut:]}}
-		e.Reply(reply)
-		e.Reply(reply) // a repeat is an answer to nothing
+		e.Reply(reply, nil)
+		e.Reply(reply, nil) // a repeat is an answer to nothing
 	}
 	for i := range done {
 		if err := next(t, "end of Read", done[i]); err != nil {
@@ -171,7 +171,7 @@ func TestReplyOfWrongLength(t *testing.T) {
 		p := piece(1, 0, 8)
 		done := read(t.Context(), e, 0, ModeRequest, p, piece(0, 0, 8))
 		q := next(t, "request", sent)
-		e.Reply(&sstmsg.ReadReply{Condition: q.msg.Condition, Data: sstmsg.ByteBlob(bytes.Repeat([]byte{1}, n))})
+		e.Reply(&sstmsg.ReadReply{Condition: q.msg.Condition, Data: sstmsg.ByteBlob(bytes.Repeat([]byte{1}, n))}, nil)
 		want := errReply
 		if n == 0 {
 			want = errEmpty

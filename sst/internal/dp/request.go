@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/step"
 )
 
@@ -19,6 +20,7 @@ type request struct {
 	rank  int
 	dst   []byte
 	batch *batch
+	place *carrier.Placement // of dst, once its answer is coming in; guarded by the batch's mu
 }
 
 // failed says what an error of the whole plane meant to this request.
@@ -27,13 +29,16 @@ func (r *request) failed(err error) error {
 }
 
 // batch is one call of Read. Its lock guards the destination memory: once the
-// batch is over nothing is written there any more.
+// batch is over nothing is written there any more. What the carrier writes by
+// itself is guarded by placements, which the end of the batch revokes.
 type batch struct {
 	mu   sync.Mutex
 	left int
 	err  error
 	over bool
 	done chan struct{}
+
+	places []*carrier.Placement // revoked if the batch fails
 }
 
 func (e *Evpath) request(ctx context.Context, number int64, pieces []step.Piece) error {
@@ -121,32 +126,62 @@ func (e *Evpath) take(m *sstmsg.ReadReply) *request {
 	return r
 }
 
-// Reply brings an answer. Answers to requests that were given up are dropped.
-func (e *Evpath) Reply(m *sstmsg.ReadReply) {
+// Place returns the memory that the answer m, which is still coming in, is for:
+// its data begin at offset, and end the record of total bytes. It returns nil for
+// answers that nobody waits for, or that do not fit; Reply deals with those.
+func (e *Evpath) Place(m *sstmsg.ReadReply, offset, total int) *carrier.Placement {
+	e.mu.Lock()
+	r := e.pending[m.Condition]
+	e.mu.Unlock()
+	if r == nil || total-offset != len(r.dst) {
+		return nil
+	}
+	b := r.batch
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over || r.place != nil {
+		return nil
+	}
+	r.place = carrier.Place(r.dst, offset)
+	b.places = append(b.places, r.place)
+	return r.place
+}
+
+// Reply brings an answer; its data are where they belong already if placed, which
+// Place has returned, is not nil. Answers to requests that were given up are
+// dropped.
+func (e *Evpath) Reply(m *sstmsg.ReadReply, placed *carrier.Placement) {
 	r := e.take(m)
 	if r == nil {
 		return
 	}
-	if m.Data.Len() == 0 { // nobody asks for nothing: this is how Weft says no
+	switch n := m.Data.Len(); {
+	case n == 0: // nobody asks for nothing: this is how Weft says no
 		r.batch.finish(fmt.Errorf("step %d: writer rank %d: %w", m.Step, r.rank, errEmpty))
-		return
+	case n != len(r.dst):
+		r.batch.finish(fmt.Errorf("step %d: writer rank %d sent %d bytes for a request of %d: %w", m.Step, r.rank, n, len(r.dst), errReply))
+	default:
+		r.fill(m, placed)
 	}
-	if m.Data.Len() != len(r.dst) {
-		r.batch.finish(fmt.Errorf("step %d: writer rank %d sent %d bytes for a request of %d: %w", m.Step, r.rank, m.Data.Len(), len(r.dst), errReply))
-		return
-	}
-	r.batch.fill(r.dst, m.Data)
 }
 
-// fill copies data to dst unless the batch is over.
-func (b *batch) fill(dst []byte, data sstmsg.Blob) {
+// fill takes data of the right length, unless the batch is over. While another
+// answer is being read to where they belong, there must be no second one.
+func (r *request) fill(m *sstmsg.ReadReply, placed *carrier.Placement) {
+	b := r.batch
 	b.mu.Lock()
-	if !b.over {
-		for _, p := range data {
+	twice := r.place != placed
+	if !b.over && !twice && placed == nil {
+		dst := r.dst
+		for _, p := range m.Data {
 			dst = dst[copy(dst, p):]
 		}
 	}
 	b.mu.Unlock()
+	if twice {
+		b.finish(fmt.Errorf("step %d: writer rank %d answers twice: %w", m.Step, r.rank, errReply))
+		return
+	}
 	b.complete(nil)
 }
 
@@ -161,12 +196,19 @@ func (b *batch) complete(err error) {
 	}
 }
 
-// finish ends the batch; the first error stays.
+// finish ends the batch; the first error stays. When it returns nobody writes to
+// the destinations any more: after an error what is coming in is turned away.
 func (b *batch) finish(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.over {
-		b.over, b.err = true, err
-		close(b.done)
+	if b.over {
+		return
 	}
+	b.over, b.err = true, err
+	if err != nil {
+		for _, p := range b.places {
+			p.Revoke()
+		}
+	}
+	close(b.done)
 }
