@@ -39,9 +39,18 @@ type EvpathConfig struct {
 	// Patience is how long a read waits for a block that the writer should push by
 	// what it has learned, before it asks for it; 0 means 2 s.
 	Patience time.Duration
+	// Lost is what it means that a writer rank cannot be reached, or serves us no
+	// more, if nobody says why.
+	Lost error
+	// Grace is how long a read that has failed so waits for somebody to say why
+	// (Fail); 0 means 500 ms.
+	Grace time.Duration
 }
 
-const defaultPatience = 2 * time.Second
+const (
+	defaultPatience = 2 * time.Second
+	defaultGrace    = 500 * time.Millisecond
+)
 
 // Evpath is the reading side of the evpath plane for one reader rank.
 type Evpath struct {
@@ -57,6 +66,8 @@ type Evpath struct {
 	learned  learning             // guarded by mu
 	stats    map[int]*RankStats   // by writer rank; guarded by mu
 	failure  error                // why nothing works any more; guarded by mu
+	failed   chan struct{}        // closed when failure is set
+	vain     map[int]bool         // writer ranks whose loss nobody has explained; guarded by mu
 }
 
 // NewEvpath returns the plane of a reader rank.
@@ -64,7 +75,11 @@ func NewEvpath(cfg EvpathConfig) *Evpath {
 	if cfg.Patience == 0 {
 		cfg.Patience = defaultPatience
 	}
+	if cfg.Grace == 0 {
+		cfg.Grace = defaultGrace
+	}
 	return &Evpath{
+		failed: make(chan struct{}), vain: map[int]bool{},
 		cfg: cfg, pending: map[int32]*request{}, preloads: map[block]*preloaded{}, open: map[int64]bool{},
 		stats: map[int]*RankStats{}, forgot: -1, learned: learning{first: -1, asked: map[int]bool{}},
 	}
@@ -177,7 +192,7 @@ func (s *evpathStep) block(ctx context.Context, rank int) (*preloaded, error) {
 }
 
 // FailRank fails the requests to one writer rank, because the connection to it
-// was lost. The error names step and rank.
+// was lost, as err says. The error of a read names step and rank.
 func (e *Evpath) FailRank(rank int, err error) {
 	e.mu.Lock()
 	var hit []*request
@@ -189,7 +204,7 @@ func (e *Evpath) FailRank(rank int, err error) {
 	}
 	e.mu.Unlock()
 	for _, r := range hit {
-		r.batch.finish(fmt.Errorf("step %d: writer rank %d: %w", r.step, rank, err))
+		r.batch.finish(&lostRank{r.step, rank, err})
 	}
 }
 
@@ -202,6 +217,7 @@ func (e *Evpath) Fail(err error) {
 		return
 	}
 	e.failure = err
+	close(e.failed)
 	var hit []*request
 	for id, r := range e.pending {
 		hit = append(hit, r)
