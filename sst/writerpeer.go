@@ -104,8 +104,8 @@ func (w *Writer) admit(m *cp.Admit) {
 		r = &attached{weft: m.Weft, ranks: m.Ranks, options: sstmsg.Options{Release: sstmsg.ReleaseMain, Weft: m.Weft}}
 		w.readers[m.Reader] = r
 	}
-	control := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader})
-	data := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, data: true})
+	control := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, weft: m.Weft})
+	data := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, data: true, weft: m.Weft})
 	r.ids = append(append(r.ids, control...), data...)
 	w.tellMember(cp.ReaderAdmitted{Admitted: &cp.Admitted{Reader: m.Reader, Control: control, Data: data}})
 }
@@ -147,7 +147,7 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	reader := w.readers[r.key]
 	if reader == nil { // dropped since the request was routed
 		w.mu.Unlock()
-		if err := w.session.refuse(l, m); err != nil {
+		if err := w.session.refuse(l, m, r); err != nil {
 			l.Abort(err)
 		}
 		return
