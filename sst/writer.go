@@ -234,7 +234,7 @@ func (w *Writer) Name() string { return w.name }
 func (w *Writer) Finish(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if st := cmp.Or(w.open, w.ending); st != nil && w.failure == nil {
+	if st := cmp.Or(w.open, w.ending); st != nil && !st.left && w.failure == nil {
 		return w.fail("finish", fmt.Errorf("step %d is still open: %w", st.number, ErrOrder))
 	}
 	if err := w.finish(ctx); err != nil {

@@ -258,16 +258,25 @@ func share(n, m int) int {
 
 // check refuses what we cannot read. The handshake is finished all the same.
 func (l *ReaderLeader) check(m *sstmsg.WriterResponse) error {
+	if err := readable(m); err != nil {
+		return err
+	}
+	if peered(m) && len(l.seats) > 1 {
+		return fmt.Errorf("the writer has CPCommPattern Peer, which serves one reader rank, not %d; set it to Min in the writer: %w", len(l.seats), ErrParam)
+	}
+	return nil
+}
+
+// readable refuses a response that no rank can work with.
+func readable(m *sstmsg.WriterResponse) error {
 	switch {
 	case m.Params == nil:
 		return fmt.Errorf("WriterResponse without parameters: %w: %w", ErrProtocol, errBadResponse)
 	case m.Params.MarshalMethod != sstmsg.MarshalBP5:
 		return fmt.Errorf("the writer marshals with method %d, only BP5 (%d) can be read; set MarshalMethod to BP5 in the writer: %w",
 			m.Params.MarshalMethod, sstmsg.MarshalBP5, ErrMarshal)
-	case len(m.Evpath) != len(m.CP):
+	case len(m.CP) == 0 || len(m.Evpath) != len(m.CP):
 		return fmt.Errorf("WriterResponse has %d control and %d data contacts: %w: %w", len(m.CP), len(m.Evpath), ErrProtocol, errBadResponse)
-	case peered(m) && len(l.seats) > 1:
-		return fmt.Errorf("the writer has CPCommPattern Peer, which serves one reader rank, not %d; set it to Min in the writer: %w", len(l.seats), ErrParam)
 	}
 	return nil
 }

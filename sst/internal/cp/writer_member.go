@@ -127,6 +127,10 @@ func (m *WriterMember) fromLeader(msg Message) {
 	case *Started:
 		m.enter(WriterStarted)
 	case *Drained:
+		if m.phase != WriterFinished {
+			m.fail(fmt.Errorf("writer rank 0: the stream is over while this rank is %v: %w: %w", m.phase, ErrProtocol, errUnexpected))
+			return
+		}
 		m.enter(WriterDrained)
 	case *StreamFailed:
 		err := msg.Cause.Err()
