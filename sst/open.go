@@ -112,9 +112,13 @@ func (r *Reader) prepare(ctx context.Context) (path string, err error) {
 	if err != nil {
 		return path, err
 	}
+	dataContact, err := r.session.dataContact(&r.cfg.Params)
+	if err != nil {
+		return path, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.makeMachines()
+	r.makeMachines(dataContact.String())
 	if err := r.session.beginOpening(r, r.leader != nil); err != nil {
 		return path, err
 	}
@@ -123,7 +127,7 @@ func (r *Reader) prepare(ctx context.Context) (path string, err error) {
 }
 
 // makeMachines makes plane and machines. The caller holds mu.
-func (r *Reader) makeMachines() {
+func (r *Reader) makeMachines(dataContact string) {
 	s, p := r.session, &r.cfg.Params
 	control := s.issue(1, route{reader: r})
 	data := s.issue(1, route{reader: r, data: true})
@@ -132,7 +136,7 @@ func (r *Reader) makeMachines() {
 	contact := s.cm.Contact().String()
 	r.member = cp.NewReaderMember(cp.MemberReaderConfig{Leads: r.ranks.rank == 0, Hello: cp.ReaderHello{
 		CP:     sstmsg.CPReader{Contact: contact, ReaderID: control[0]},
-		DP:     sstmsg.EvpathReader{Contact: contact, ReaderID: data[0]},
+		DP:     sstmsg.EvpathReader{Contact: dataContact, ReaderID: data[0]},
 		Params: p.common(),
 	}})
 	if r.ranks.rank != 0 {

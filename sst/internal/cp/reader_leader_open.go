@@ -148,7 +148,7 @@ func (l *ReaderLeader) registration() *sstmsg.ReaderRegister {
 		}
 		c, d := s.hello.CP, s.hello.DP
 		c.Contact = l.contact(c.Contact, first.CP.Contact)
-		d.Contact = l.contact(d.Contact, first.DP.Contact)
+		d.Contact = l.contact(d.Contact, first.CP.Contact) // another one was chosen, and stays
 		m.CP = append(m.CP, c)
 		m.Evpath = append(m.Evpath, d)
 	}

@@ -42,7 +42,7 @@ type attendee struct {
 	sent     int64
 	released int64
 	dropped  int64
-	lastSent int64
+	lastSent int64 // or the step before the one that its WriterResponse announced
 	base     int64 // newest step it has caught up with
 	from     int64 // steps before this one went by while it had nothing to do
 	asks     int   // unanswered ReaderRequestStep
@@ -146,6 +146,9 @@ func (w *WriterLeader) answer(r *attendee) {
 			m.Evpath = append(m.Evpath, sstmsg.EvpathWriter{Contact: w.planeInfo(rank), WriterID: r.data[rank]})
 		}
 	}
+	// An earlier step, given back by another reader, is not for it any more: a real
+	// reader never looks at one, and so never releases it.
+	r.lastSent = m.NextStep - 1
 	r.state = answered
 	r.msg, r.control, r.data, r.admitted = nil, nil, nil, nil
 	w.emit(SendToReader{r.key, m})

@@ -286,6 +286,27 @@ var writerScripts = []struct {
 		step -> [1]: step 2; all: published 2
 		lose 1 -> drop [1]: errTest; all: dismiss [1]; [2]: step 2; all: free 0
 		finish -> [2]: close after 2`},
+	{"F18 round robin: a lost reader's step does not go to one that was told to expect later ones", func(c *WriterConfig) { c.Distribution = RoundRobin }, `
+		reader 1 -> all: admit [1]; [1]: response, next 0
+		activate 1 ->
+		step -> notice; [1]: step 0; all: published 0
+		reader 2 -> all: admit [2]; [2]: response, next 1
+		activate 2 ->
+		register 3 -> all: admit [3]
+		lose 1 -> drop [1]: errTest; all: dismiss [1]
+		admit 3 0 -> [3]: response, next 0
+		activate 3 -> [3]: step 0
+		step -> [2]: step 1; all: published 1`},
+	{"F18 on demand: nor while it has yet to activate", func(c *WriterConfig) { c.Distribution = OnDemand }, `
+		reader 1 -> all: admit [1]; [1]: response, next 0
+		activate 1 ->
+		ask 1 ->
+		step -> notice; [1]: step 0; all: published 0
+		reader 2 -> all: admit [2]; [2]: response, next 1
+		lose 1 -> drop [1]: errTest; all: dismiss [1]; all: free 0
+		activate 2 ->
+		ask 2 ->
+		finish -> [2]: close after 0; all: drained`},
 	{"round robin: steps wait for a reader that is opening", func(c *WriterConfig) { c.Distribution, c.QueueLimit = RoundRobin, 2 }, `
 		reader 1 -> all: admit [1]; [1]: response, next 0
 		step -> notice; all: published 0

@@ -158,6 +158,9 @@ func (r *writerSimReader) checkStep(s *writerSim, m *sstmsg.TimestepMetadata) {
 		}
 		return
 	}
+	if m.Step < r.next && !r.observer { // a real reader would neither look at it nor release it
+		s.t.Fatalf("step %d to reader %d, which was told that step %d is its first", m.Step, r.key, r.next)
+	}
 	idle := len(r.whole) == len(r.returned)
 	r.whole = append(r.whole, m.Step)
 	if push := slices.Contains(r.pushed, m.Step); push != (m.PreloadMode == 1) {
