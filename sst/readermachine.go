@@ -203,7 +203,9 @@ func (r *Reader) outcome(o outcome) {
 	}
 }
 
-// receive takes a message of the writer.
+// receive takes a message of the writer. The memory of a whole step is not used
+// again but left to the garbage collector: what its records say can be asked
+// after the step has ended, for as long as the program keeps it.
 func (r *Reader) receive(m sstmsg.Message, free func()) {
 	if r.leader == nil { // a writer talks to rank 0 only
 		free()
@@ -212,6 +214,9 @@ func (r *Reader) receive(m sstmsg.Message, free func()) {
 	r.mu.Lock()
 	if m, ok := m.(*sstmsg.TimestepMetadata); ok {
 		r.counts.came(m.Step)
+		if m.Metadata != nil {
+			free = nil
+		}
 	}
 	r.lead(cp.FromWriter{Msg: m, Free: free})
 	r.unlock()
