@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -39,19 +40,20 @@ func (k killCase) String() string {
 	return fmt.Sprintf("%s of a %v %s, other side %v", rank, k.victim, role, k.other)
 }
 
-// killCases are four roles, times the software of both sides: one of them Weft.
-func killCases() (cases []killCase) {
+// killRoles are four roles, and for each the software of both sides: one of them
+// is Weft.
+func killRoles() (roles [][]killCase) {
 	for _, writer := range []bool{true, false} {
 		for _, first := range []bool{true, false} {
 			ours, theirs := weftKind(3), adios2Kind(2)
-			cases = append(cases,
-				killCase{writer, first, ours, weftKind(2)},
-				killCase{writer, first, ours, theirs},
-				killCase{writer, first, theirs, ours},
-			)
+			roles = append(roles, []killCase{
+				{writer, first, ours, weftKind(2)},
+				{writer, first, ours, theirs},
+				{writer, first, theirs, ours},
+			})
 		}
 	}
-	return cases
+	return roles
 }
 
 // bounds of the kill tests.
@@ -73,21 +75,50 @@ func (k killCase) span() time.Duration {
 	return 1500 * time.Millisecond // programs of ADIOS2 take a second to start
 }
 
+// TestSoakKill: so many deaths of each role, the sides by turns; several at a
+// time, since most of one is waiting.
 func TestSoakKill(t *testing.T) {
 	rng := testutil.Rand(t)
-	recorded := map[string]int{}
-	for i := range testutil.Count(t, 1, 500) {
-		for _, k := range killCases() {
+	var all killRecord
+	t.Cleanup(func() { all.log(t) }) // after the last of them
+	for i := range testutil.Count(t, 3, 500) {
+		for _, sides := range killRoles() {
+			k := sides[i%len(sides)]
 			after := time.Duration(rng.Int64N(int64(k.span())))
+			rng := rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))
 			t.Run(fmt.Sprintf("%d/%v, after %v", i, k, after), func(t *testing.T) {
-				if seen := k.play(t, rng, after); seen != "" {
-					recorded[fmt.Sprintf("%v: %s", k, seen)]++
-				}
+				t.Parallel()
+				all.saw(k, k.play(t, rng, after))
 			})
 		}
 	}
-	for _, line := range slices.Sorted(maps.Keys(recorded)) {
-		t.Logf("ADIOS2, %s: %d times", line, recorded[line])
+}
+
+// killRecord counts the deaths of each case, and what sides of ADIOS2 did.
+type killRecord struct {
+	mu     sync.Mutex
+	deaths map[string]int
+	adios2 map[string]int
+}
+
+func (r *killRecord) saw(k killCase, what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.deaths == nil {
+		r.deaths, r.adios2 = map[string]int{}, map[string]int{}
+	}
+	r.deaths[k.String()]++
+	if what != "" {
+		r.adios2[fmt.Sprintf("%v: %s", k, what)]++
+	}
+}
+
+func (r *killRecord) log(t *testing.T) {
+	for _, line := range slices.Sorted(maps.Keys(r.deaths)) {
+		t.Logf("killed, %s: %d times", line, r.deaths[line])
+	}
+	for _, line := range slices.Sorted(maps.Keys(r.adios2)) {
+		t.Logf("ADIOS2, %s: %d times", line, r.adios2[line])
 	}
 }
 
