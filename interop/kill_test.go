@@ -3,7 +3,6 @@ package interop
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,17 +58,19 @@ func killRoles() (roles [][]killCase) {
 // bounds of the kill tests.
 const (
 	// killOpen is OpenTimeoutSecs of readers: one that has not found its writer
-	// when that dies goes on looking.
-	killOpen = 4
+	// when that dies goes on looking. killStart is the same where nobody dies while
+	// they look.
+	killOpen, killStart = 4, 60
 	// killBound is when every Weft survivor must have ended, from the kill on.
 	killBound = soon
 	// recordTime is how long a writer of ADIOS2 is watched whose reader has died.
 	recordTime = 2 * time.Second
 )
 
-// killSpan is within which time the victim dies, from when its cohort is there.
-func (k killCase) span() time.Duration {
-	if k.victim.weft && k.other.weft {
+// span is within which time the victim dies: from the first step on, or from when
+// its cohort is there.
+func (k killCase) span(flowing bool) time.Duration {
+	if flowing || k.victim.weft && k.other.weft {
 		return 400 * time.Millisecond
 	}
 	return 1500 * time.Millisecond // programs of ADIOS2 take a second to start
@@ -84,11 +85,15 @@ func TestSoakKill(t *testing.T) {
 	for i := range testutil.Count(t, 3, 500) {
 		for _, sides := range killRoles() {
 			k := sides[i%len(sides)]
-			after := time.Duration(rng.Int64N(int64(k.span())))
-			rng := rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))
-			t.Run(fmt.Sprintf("%d/%v, after %v", i, k, after), func(t *testing.T) {
+			flowing := rng.IntN(2) == 0
+			after := time.Duration(rng.Int64N(int64(k.span(flowing))))
+			rank := 0
+			if !k.first {
+				rank = 1 + rng.IntN(k.victim.ranks-1)
+			}
+			t.Run(fmt.Sprintf("%d/%v, flowing %v, after %v", i, k, flowing, after), func(t *testing.T) {
 				t.Parallel()
-				all.saw(k, k.play(t, rng, after))
+				all.saw(k, k.play(t, rank, flowing, after))
 			})
 		}
 	}
@@ -123,15 +128,19 @@ func (r *killRecord) log(t *testing.T) {
 }
 
 // play runs one round. It returns what a side of ADIOS2 did, or "".
-func (k killCase) play(t *testing.T, rng *rand.Rand, after time.Duration) string {
+func (k killCase) play(t *testing.T, rank int, flowing bool, after time.Duration) string {
 	dir := t.TempDir()
 	writer, reader := k.victim, k.other
 	if !k.writer {
 		writer, reader = reader, writer
 	}
 	w := startWriter(t, writer, endless(dir))
+	limit := killOpen
+	if flowing {
+		limit = killStart
+	}
 	o := ReaderOptions{
-		Stream:  Stream{Dir: dir, Vars: few, Params: map[string]string{"OpenTimeoutSecs": fmt.Sprint(killOpen)}},
+		Stream:  Stream{Dir: dir, Vars: few, Params: map[string]string{"OpenTimeoutSecs": fmt.Sprint(limit)}},
 		Timeout: 2 * killBound,
 	}
 	if !reader.weft {
@@ -145,11 +154,13 @@ func (k killCase) play(t *testing.T, rng *rand.Rand, after time.Duration) string
 	if p, ok := dead.(*WeftPeer); ok {
 		p.Expect("OPENING") // every rank has joined
 	}
-	<-time.After(after)
-	rank := 0
-	if !k.first {
-		rank = 1 + rng.IntN(k.victim.ranks-1)
+	switch {
+	case flowing && reader.weft:
+		r.Expect("STEP")
+	case flowing:
+		r.Expect("READY") // and is quiet then
 	}
+	<-time.After(after)
 	killSide(t, dead, rank)
 	k.wantCohortEnds(t, dead, rank)
 	if k.writer {
@@ -173,12 +184,11 @@ func killSide(t *testing.T, s side, rank int) {
 	case *WeftPeer:
 		p.KillRank(rank)
 	case *Peer:
-		pids := mpiRanks(t, p)
-		if len(pids) <= rank {
-			p.Kill() // mpirun has not started it
-			return
-		}
-		slices.Sort(pids)
+		var pids []int
+		eventually(t, "mpirun has started it", func() bool {
+			pids = mpiRanks(t, p)
+			return len(pids) > rank
+		})
 		_ = syscall.Kill(pids[rank], syscall.SIGKILL) // it may have ended
 	}
 }
