@@ -366,11 +366,15 @@ func (h *teamHandler) Lost(rank int, err error) {
 // share is the source ranks that one of n ranks stands for: from lo up to hi.
 type share struct{ lo, hi int }
 
-// shareOf divides ranks among a team, so that each of them has at least one:
-// if the source has fewer, there are more in the target, and some have no block.
+// shareOf divides ranks among a team. The target has those of the source, no more,
+// or local values would be others: if there are fewer than processes, the last
+// processes have none.
 func (t *team) shareOf(ranks int) share {
-	total := max(ranks, t.size)
-	return share{t.rank * total / t.size, (t.rank + 1) * total / t.size}
+	workers := min(t.size, ranks)
+	if t.rank >= workers {
+		return share{ranks, ranks}
+	}
+	return share{t.rank * ranks / workers, (t.rank + 1) * ranks / workers}
 }
 
 // count is the number of ranks.

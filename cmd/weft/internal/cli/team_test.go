@@ -214,19 +214,20 @@ func TestTeamHearsNonsense(t *testing.T) {
 	}
 }
 
-// Shares cover the ranks of the source, one after the other, and nobody is idle.
+// Shares cover the ranks of the source, one after the other, as even as can be.
+// Nobody is idle unless there are too few; rank 0 never is.
 func TestShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size, ranks := rapid.IntRange(1, 40).Draw(t, "size"), rapid.IntRange(1, 200).Draw(t, "ranks")
 		next := 0
 		for rank := range size {
 			s := (&team{rank: rank, size: size}).shareOf(ranks)
-			if s.lo != next || s.count() < 1 || s.count() > max(ranks, size)/size+1 {
+			if s.lo != next || s.count() < min(1, ranks-next) || s.count() < ranks/size || s.count() > (ranks+size-1)/size {
 				t.Fatalf("rank %d of %d: %+v of %d ranks, next is %d", rank, size, s, ranks, next)
 			}
 			next = s.hi
 		}
-		if next != max(ranks, size) {
+		if next != ranks {
 			t.Fatalf("%d ranks of %d are shared", next, ranks)
 		}
 	})
