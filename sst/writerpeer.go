@@ -31,6 +31,7 @@ type attached struct {
 	far    map[int][]farPush     // blocks that wait for a connection, by reader rank
 	links  map[int]carrier.Link  // to reader ranks that blocks were pushed to
 	gone   bool                  // dropped
+	pushes []carrier.Record      // that go out with the metadata of their step
 }
 
 // registration is one that has to wait.
@@ -192,7 +193,29 @@ func (w *Writer) sendTo(key readerKey, m sstmsg.Message) {
 	case *sstmsg.WriterClose:
 		r.closed = true
 	}
-	w.session.post(r.link, m, r.options, nil)
+	r.post(m)
+}
+
+// post sends to the reader's rank 0, together with what was pushed to it: the peer
+// then wakes once.
+func (r *attached) post(m sstmsg.Message) {
+	last, err := record(m, r.options, nil)
+	if err == nil {
+		r.pushes = append(r.pushes, last)
+	}
+	r.flush()
+	give(r.link, err)
+}
+
+// flush sends what was pushed.
+func (r *attached) flush() {
+	if len(r.pushes) == 0 {
+		return
+	}
+	err := r.link.SendAll(r.pushes)
+	clear(r.pushes)
+	r.pushes = r.pushes[:0]
+	give(r.link, err)
 }
 
 // dropReader forgets a reader at rank 0.
@@ -241,6 +264,7 @@ func (w *Writer) forget(key readerKey) {
 	}
 	delete(w.readers, key)
 	r.gone = true
+	r.flush()
 	w.session.retire(r.ids...)
 	if r.link != nil {
 		w.session.unuse(r.link)

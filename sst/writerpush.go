@@ -25,7 +25,11 @@ func (w *Writer) push(key readerKey, number int64) {
 				r.served += uint64(len(part))
 			}
 			if rank == 0 && r.link != nil {
-				w.session.post(r.link, m, r.options, d.release)
+				p, err := record(m, r.options, d.release)
+				if err == nil {
+					r.pushes = append(r.pushes, p)
+				}
+				give(r.link, err)
 				continue
 			}
 			w.pushFar(key, r, rank, m, d)
