@@ -198,7 +198,7 @@ func sessionFor(ctx context.Context, given *Session, p Params) (*Session, bool, 
 // waitFor waits until ok is true. A wait that is long says why. The caller holds
 // mu, which is free while it waits and while why is asked.
 func (w *Writer) waitFor(ctx context.Context, why func() (string, []any), ok func() bool) error {
-	explained := false
+	var wait *longWait
 	for {
 		switch {
 		case w.failure != nil:
@@ -208,9 +208,9 @@ func (w *Writer) waitFor(ctx context.Context, why func() (string, []any), ok fun
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		if !explained {
-			explained = true
-			defer explain(ctx, w.session.log, why)()
+		if wait == nil {
+			wait = w.session.waits.begin(ctx, why)
+			defer wait.end()
 		}
 		changed := w.changed.wait()
 		w.mu.Unlock()

@@ -33,19 +33,28 @@ func (w *Writer) tell(e event) {
 	for i := 0; i < len(w.work); i++ {
 		switch e := w.work[i]; {
 		case e.leader != nil:
-			for _, a := range w.leader.Handle(e.leader) {
+			list := w.leader.Handle(e.leader)
+			for _, a := range list {
 				w.lead(a)
 			}
+			w.leader.Done(list)
 		case e.member != nil:
-			for _, a := range w.member.Handle(e.member) {
-				w.act(a)
-			}
+			w.ask(e.member)
 		}
 	}
 	clear(w.work)
 	w.work = w.work[:0]
 	w.working = false
 	w.settle()
+}
+
+// ask feeds the member, and does what it wants.
+func (w *Writer) ask(e cp.WriterMemberEvent) {
+	list := w.member.Handle(e)
+	for _, a := range list {
+		w.act(a)
+	}
+	w.member.Done(list)
 }
 
 // settle notes what waits of the application are for.
@@ -106,9 +115,7 @@ func (w *Writer) toOwnMember(m cp.Message) {
 		w.tellMember(cp.FromLeader{Msg: m})
 		return
 	}
-	for _, a := range w.member.Handle(cp.FromLeader{Msg: m}) {
-		w.act(a)
-	}
+	w.ask(cp.FromLeader{Msg: m})
 }
 
 // act carries out an action of this rank's member.
