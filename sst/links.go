@@ -142,7 +142,7 @@ func (s *Session) dial(ctx context.Context, c cm.Contact) (carrier.Link, error) 
 
 // send encodes m and queues it on the link. Done is called when its memory is
 // no longer needed; it may be nil.
-func (s *Session) send(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done func()) error {
+func (s *Session) send(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done func(error)) error {
 	r, err := record(m, o, done)
 	if err != nil {
 		return err
@@ -151,24 +151,20 @@ func (s *Session) send(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done 
 }
 
 // record encodes m. On an error done was called.
-func record(m sstmsg.Message, o sstmsg.Options, done func()) (carrier.Record, error) {
+func record(m sstmsg.Message, o sstmsg.Options, done func(error)) (carrier.Record, error) {
 	f, parts, err := sstmsg.Encode(m, o)
 	if err != nil {
 		if done != nil {
-			done()
+			done(err)
 		}
 		return carrier.Record{}, err
 	}
-	r := carrier.Record{Format: f, Parts: parts}
-	if done != nil {
-		r.Done = func(error) { done() }
-	}
-	return r, nil
+	return carrier.Record{Format: f, Parts: parts, Done: done}, nil
 }
 
 // post is send for messages whose loss nobody waits for: if m cannot be queued
 // the link is of no use any more, and is dropped if it is not down already.
-func (s *Session) post(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done func()) {
+func (s *Session) post(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done func(error)) {
 	give(l, s.send(l, m, o, done))
 }
 

@@ -178,7 +178,7 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 		return
 	}
 	reply := &sstmsg.ReadReply{Step: m.Step, ReaderID: m.ReaderID, Data: data, Condition: m.Condition}
-	w.session.post(l, reply, sstmsg.Options{}, d.release)
+	w.session.post(l, reply, sstmsg.Options{}, d.done)
 }
 
 // sendTo sends on the control link of a reader.
