@@ -30,7 +30,7 @@ func (a *actions[A]) emitted() []A {
 // is not used any more: a later one takes its memory. To do without costs no more
 // than that.
 func (a *actions[A]) Done(list []A) {
-	if cap(list) > maxSpare {
+	if n := cap(list); n > maxSpare || n <= cap(a.spare) {
 		return
 	}
 	clear(list)
