@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -154,7 +155,8 @@ func wantRun(t *testing.T, who string, got []int, latest, last int) {
 // count makes a pointer for [sst.Params].RendezvousReaderCount.
 func count(n int) *int { return &n }
 
-// mpiRanks returns the process ids of the ranks that an mpirun has started.
+// mpiRanks returns the process ids of the ranks that an mpirun has started: of
+// those that are peers already, and not what root.sh or mpirun run before.
 func mpiRanks(t *testing.T, p *Peer) []int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/" + strconv.Itoa(p.Pid()) + "/task/*/children")
@@ -168,11 +170,13 @@ func mpiRanks(t *testing.T, p *Peer) []int {
 			continue // a thread that has ended
 		}
 		for _, word := range strings.Fields(string(b)) {
-			if pid, err := strconv.Atoi(word); err == nil {
+			comm, _ := os.ReadFile("/proc/" + word + "/comm")
+			if pid, err := strconv.Atoi(word); err == nil && strings.HasPrefix(string(comm), "python") {
 				pids = append(pids, pid)
 			}
 		}
 	}
+	slices.Sort(pids) // as they were started
 	return pids
 }
 

@@ -3,10 +3,10 @@ package interop
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -39,68 +39,108 @@ func (k killCase) String() string {
 	return fmt.Sprintf("%s of a %v %s, other side %v", rank, k.victim, role, k.other)
 }
 
-// killCases are four roles, times the software of both sides: one of them Weft.
-func killCases() (cases []killCase) {
+// killRoles are four roles, and for each the software of both sides: one of them
+// is Weft.
+func killRoles() (roles [][]killCase) {
 	for _, writer := range []bool{true, false} {
 		for _, first := range []bool{true, false} {
 			ours, theirs := weftKind(3), adios2Kind(2)
-			cases = append(cases,
-				killCase{writer, first, ours, weftKind(2)},
-				killCase{writer, first, ours, theirs},
-				killCase{writer, first, theirs, ours},
-			)
+			roles = append(roles, []killCase{
+				{writer, first, ours, weftKind(2)},
+				{writer, first, ours, theirs},
+				{writer, first, theirs, ours},
+			})
 		}
 	}
-	return cases
+	return roles
 }
 
 // bounds of the kill tests.
 const (
 	// killOpen is OpenTimeoutSecs of readers: one that has not found its writer
-	// when that dies goes on looking.
-	killOpen = 4
+	// when that dies goes on looking. killStart is the same where nobody dies while
+	// they look.
+	killOpen, killStart = 4, 60
 	// killBound is when every Weft survivor must have ended, from the kill on.
 	killBound = soon
 	// recordTime is how long a writer of ADIOS2 is watched whose reader has died.
 	recordTime = 2 * time.Second
 )
 
-// killSpan is within which time the victim dies, from when its cohort is there.
-func (k killCase) span() time.Duration {
-	if k.victim.weft && k.other.weft {
+// span is within which time the victim dies: from the first step on, or from when
+// its cohort is there.
+func (k killCase) span(flowing bool) time.Duration {
+	if flowing || k.victim.weft && k.other.weft {
 		return 400 * time.Millisecond
 	}
 	return 1500 * time.Millisecond // programs of ADIOS2 take a second to start
 }
 
+// TestSoakKill: so many deaths of each role, the sides by turns; several at a
+// time, since most of one is waiting.
 func TestSoakKill(t *testing.T) {
 	rng := testutil.Rand(t)
-	recorded := map[string]int{}
-	for i := range testutil.Count(t, 1, 500) {
-		for _, k := range killCases() {
-			after := time.Duration(rng.Int64N(int64(k.span())))
-			t.Run(fmt.Sprintf("%d/%v, after %v", i, k, after), func(t *testing.T) {
-				if seen := k.play(t, rng, after); seen != "" {
-					recorded[fmt.Sprintf("%v: %s", k, seen)]++
-				}
+	var all killRecord
+	t.Cleanup(func() { all.log(t) }) // after the last of them
+	for i := range testutil.Count(t, 3, 500) {
+		for _, sides := range killRoles() {
+			k := sides[i%len(sides)]
+			flowing := rng.IntN(2) == 0
+			after := time.Duration(rng.Int64N(int64(k.span(flowing))))
+			rank := 0
+			if !k.first {
+				rank = 1 + rng.IntN(k.victim.ranks-1)
+			}
+			t.Run(fmt.Sprintf("%d/%v, flowing %v, after %v", i, k, flowing, after), func(t *testing.T) {
+				t.Parallel()
+				all.saw(k, k.play(t, rank, flowing, after))
 			})
 		}
 	}
-	for _, line := range slices.Sorted(maps.Keys(recorded)) {
-		t.Logf("ADIOS2, %s: %d times", line, recorded[line])
+}
+
+// killRecord counts the deaths of each case, and what sides of ADIOS2 did.
+type killRecord struct {
+	mu     sync.Mutex
+	deaths map[string]int
+	adios2 map[string]int
+}
+
+func (r *killRecord) saw(k killCase, what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.deaths == nil {
+		r.deaths, r.adios2 = map[string]int{}, map[string]int{}
+	}
+	r.deaths[k.String()]++
+	if what != "" {
+		r.adios2[fmt.Sprintf("%v: %s", k, what)]++
+	}
+}
+
+func (r *killRecord) log(t *testing.T) {
+	for _, line := range slices.Sorted(maps.Keys(r.deaths)) {
+		t.Logf("killed, %s: %d times", line, r.deaths[line])
+	}
+	for _, line := range slices.Sorted(maps.Keys(r.adios2)) {
+		t.Logf("ADIOS2, %s: %d times", line, r.adios2[line])
 	}
 }
 
 // play runs one round. It returns what a side of ADIOS2 did, or "".
-func (k killCase) play(t *testing.T, rng *rand.Rand, after time.Duration) string {
+func (k killCase) play(t *testing.T, rank int, flowing bool, after time.Duration) string {
 	dir := t.TempDir()
 	writer, reader := k.victim, k.other
 	if !k.writer {
 		writer, reader = reader, writer
 	}
 	w := startWriter(t, writer, endless(dir))
+	limit := killOpen
+	if flowing {
+		limit = killStart
+	}
 	o := ReaderOptions{
-		Stream:  Stream{Dir: dir, Vars: few, Params: map[string]string{"OpenTimeoutSecs": fmt.Sprint(killOpen)}},
+		Stream:  Stream{Dir: dir, Vars: few, Params: map[string]string{"OpenTimeoutSecs": fmt.Sprint(limit)}},
 		Timeout: 2 * killBound,
 	}
 	if !reader.weft {
@@ -114,11 +154,13 @@ func (k killCase) play(t *testing.T, rng *rand.Rand, after time.Duration) string
 	if p, ok := dead.(*WeftPeer); ok {
 		p.Expect("OPENING") // every rank has joined
 	}
-	<-time.After(after)
-	rank := 0
-	if !k.first {
-		rank = 1 + rng.IntN(k.victim.ranks-1)
+	switch {
+	case flowing && reader.weft:
+		r.Expect("STEP")
+	case flowing:
+		r.Expect("READY") // and is quiet then
 	}
+	<-time.After(after)
 	killSide(t, dead, rank)
 	k.wantCohortEnds(t, dead, rank)
 	if k.writer {
@@ -142,12 +184,11 @@ func killSide(t *testing.T, s side, rank int) {
 	case *WeftPeer:
 		p.KillRank(rank)
 	case *Peer:
-		pids := mpiRanks(t, p)
-		if len(pids) <= rank {
-			p.Kill() // mpirun has not started it
-			return
-		}
-		slices.Sort(pids)
+		var pids []int
+		eventually(t, "mpirun has started it", func() bool {
+			pids = mpiRanks(t, p)
+			return len(pids) > rank
+		})
 		_ = syscall.Kill(pids[rank], syscall.SIGKILL) // it may have ended
 	}
 }

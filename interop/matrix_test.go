@@ -53,6 +53,7 @@ func TestSoakMatrix(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%v/preload %s", c, preload), func(t *testing.T) {
+				t.Parallel()
 				dir := t.TempDir()
 				w := startWriter(t, c.writer, WriterOptions{Stream: Stream{Dir: dir}, Steps: total})
 				o := everything(dir, total, map[string]string{"SpeculativePreloadMode": preload})
@@ -78,6 +79,7 @@ func TestSoakF04TwoCohorts(t *testing.T) {
 					kinds = []kind{adios2Kind(2), adios2Kind(1)}
 				}
 				t.Run(fmt.Sprintf("%d/rendezvous %d, %v", round, rendezvous, kinds), func(t *testing.T) {
+					t.Parallel()
 					twoCohorts(t, from, kinds, rendezvous, total)
 				})
 			}

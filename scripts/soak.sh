@@ -39,10 +39,12 @@ declare -A pattern=(
 # other reports.
 elsewhere='^TestSoak(Matrix|F04|F05|F22|Kill|Death|FormAndDie|ReaderLeaves|Interrupted|AttachCycles|Releases|PipeBetween|Newer|Sid|LateActivation|.*Histor)'
 
-# run LINE writes the log of a line.
+# run LINE writes the log of a line. Tests that mostly wait, for programs that start and for deaths
+# that are noticed, run several at a time, more than there are processors.
 run() {
 	local flags=(-count=1 -timeout 0 -v -run "${pattern[$1]}")
 	case $1 in
+	matrix | deaths) flags+=(-parallel $((2 * $(nproc) + 1))) ;;
 	streams) flags+=(-race) ;;
 	reports | rest) flags+=(-skip "$elsewhere") ;;
 	esac
@@ -75,7 +77,7 @@ for line in "${lines[@]}"; do
 	fi
 	[ $verdict = ok ] || failed=$((failed + 1))
 	# What a test says it has measured, recorded or left out.
-	grep -aE 'ADIOS2, .*times$|NOT RUN|NOT TESTED|after [0-9]+ cycles|rounds of [0-9]+ streams' "$log"
+	grep -aE '(killed|ADIOS2), .*times$|NOT RUN|NOT TESTED|after [0-9]+ cycles|rounds of [0-9]+ streams' "$log"
 	summary+=("$(printf '%-5s %-10s %4d passed, %d failed, %d skipped  %d s' "$verdict" "$line" \
 		"$(count PASS "$log")" "$(count FAIL "$log")" "$(count SKIP "$log")" $((SECONDS - began)))")
 done

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
+	"github.com/weft-fabric/weft/sst/internal/dp"
 )
 
 // This file is a reader rank's way to the data of the writer's ranks.
@@ -24,7 +25,10 @@ func (r *Reader) sendRequest(ctx context.Context, rank int, m *sstmsg.ReadReques
 	if r.member.Phase() == cp.ReaderLeft || r.leader != nil && r.leader.Phase() == cp.Closed {
 		return ErrClosed // real writers must not be asked anything after ReaderClose
 	}
-	return r.session.send(l, m, sstmsg.Options{}, nil)
+	if err := r.session.send(l, m, sstmsg.Options{}, nil); err != nil {
+		return &dp.UnreachableError{Err: err}
+	}
+	return nil
 }
 
 // rankLink returns the link to a writer rank, and makes it at first use.
@@ -48,7 +52,7 @@ func (r *Reader) rankLink(ctx context.Context, rank int) (carrier.Link, error) {
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrWriterFailed, err)
+		return nil, &dp.UnreachableError{Err: err}
 	}
 	return r.keepLink(rank, l)
 }
@@ -90,7 +94,7 @@ func (r *Reader) linkLost(l carrier.Link, err error) {
 		if f == l {
 			r.far[rank] = nil
 			r.session.unuse(l)
-			r.plane.FailRank(rank, fmt.Errorf("%w: %w", ErrWriterFailed, orGone(err)))
+			r.plane.FailRank(rank, orGone(err))
 		}
 	}
 }

@@ -19,6 +19,7 @@ type route struct {
 	key    readerKey // of writer's reader
 	rank   int
 	data   bool // a data-plane identity
+	weft   bool // writer's reader is Weft; known of a retired one, too
 }
 
 func (r route) retired() bool { return r.writer == nil && r.reader == nil }
@@ -64,7 +65,7 @@ func (s *Session) retire(ids ...int64) {
 // retireLocked is retire for who holds mu.
 func (s *Session) retireLocked(ids ...int64) {
 	for _, id := range ids {
-		s.routes[id] = route{}
+		s.routes[id] = route{weft: s.routes[id].weft}
 	}
 	s.old = append(s.old, ids...)
 	for len(s.old) > keepRetired {
@@ -157,7 +158,7 @@ func (s *Session) route(l carrier.Link, m sstmsg.Message, placed *carrier.Placem
 			r.writer.serve(l, r, m)
 		})
 		if err == nil && !served {
-			err = s.refuse(l, m)
+			err = s.refuse(l, m, s.formerly(m.WriterID))
 		}
 		return err
 	case *sstmsg.ReadReply:
@@ -243,15 +244,23 @@ func (s *Session) toOpening(condition int32, m sstmsg.Message, free func()) erro
 
 // refuse answers a read request to a stream that has ended, or that has given
 // the reader up. There is no error reply in the protocol: Weft takes an empty one
-// for it, for others the connection is dropped.
-func (s *Session) refuse(l carrier.Link, m *sstmsg.ReadRequest) error {
+// for it, for others the connection is dropped. Which of them a reader is its
+// registration tells: the link of a rank other than its first has not.
+func (s *Session) refuse(l carrier.Link, m *sstmsg.ReadRequest, r route) error {
 	s.mu.Lock()
-	weft := s.linkUse(l).weft
+	weft := r.weft || s.linkUse(l).weft
 	s.mu.Unlock()
 	if !weft {
 		return fmt.Errorf("read of step %d of a stream that has ended: %w", m.Step, ErrClosed)
 	}
 	return s.send(l, &sstmsg.ReadReply{Step: m.Step, ReaderID: m.ReaderID, Condition: m.Condition}, sstmsg.Options{}, nil)
+}
+
+// formerly tells what is known of an identity that is retired.
+func (s *Session) formerly(id int64) route {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.routes[id]
 }
 
 // toPeer finds the route of an identity; those of writers and readers, of

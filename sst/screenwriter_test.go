@@ -68,10 +68,14 @@ func TestDataInterface(t *testing.T) {
 		}
 		return sst.WriterConfig{Params: p}
 	}))
-	r := attach(t, c.name, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: "Off"}})
+	r := attach(t, c.name, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: "Off", DataInterface: "lo"}})
 	c.step()
 	if err := consecutive(c.finish(r), 0, 1); err != nil {
 		t.Error(err)
+	}
+	_, err := sst.Open(bounded(t), c.name, sst.ReaderConfig{Session: quickSession(t), Params: sst.Params{DataInterface: "no-such-interface"}})
+	if !errors.Is(err, sst.ErrParam) || !strings.Contains(err.Error(), "no-such-interface") {
+		t.Errorf("a reader without such an interface: %v", err)
 	}
 }
 

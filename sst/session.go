@@ -2,6 +2,7 @@ package sst
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -13,12 +14,21 @@ import (
 
 // SessionConfig configures a session. The zero value works.
 type SessionConfig struct {
-	// NetworkInterface names the interface whose address is published. Empty
+	// NetworkInterface names the interface whose address is published: by name, by
+	// the beginning of its name, by an address or by a prefix of its own. Empty
 	// chooses an address of the host.
 	NetworkInterface string
 	// AdvertiseAddr is an IPv4 address to publish instead, as seen by the peers:
-	// for tunnels and containers.
+	// for tunnels and containers. AdvertisePort is the port, if that is another one
+	// than the session listens on.
 	AdvertiseAddr netip.Addr
+	AdvertisePort uint16
+	// ListenAddr restricts on which IPv4 address and port peers are accepted; a
+	// zero address means on all interfaces, a zero port that the system chooses.
+	ListenAddr netip.AddrPort
+	// ListenPorts is the range that the port is taken from, for firewalls.
+	// ListenAddr has no port then.
+	ListenPorts PortRange
 	// Logger gets explanations of long waits and what happens to peers; nil means
 	// slog.Default(). Nothing is logged per step.
 	Logger *slog.Logger
@@ -28,6 +38,31 @@ type SessionConfig struct {
 }
 
 const defaultGrace = 60 * time.Second
+
+// PortRange is a range of TCP ports, both ends included; zero means any.
+type PortRange = carrier.PortRange
+
+// carrier is the part of the configuration that the carrier acts on.
+func (c SessionConfig) carrier() carrier.Config {
+	return carrier.Config{
+		Interface: c.NetworkInterface, AdvertiseAddr: c.AdvertiseAddr, AdvertisePort: c.AdvertisePort,
+		ListenAddr: c.ListenAddr, ListenPorts: c.ListenPorts,
+	}
+}
+
+// FromEnv returns c with what it leaves open filled in from the variables that
+// ADIOS2 reads: ADIOS2_IP, else ADIOS2_INTERFACE, is what to publish, and
+// ADIOS2_PORT_RANGE (26000:26100) where to listen. A build of ADIOS2 may have
+// another prefix than "ADIOS2_"; Debian's serial one has "ADIOS2_SERIAL_".
+// Nothing reads the environment unless it is called. Errors wrap ErrParam.
+func (c SessionConfig) FromEnv(prefix string) (SessionConfig, error) {
+	got, err := c.carrier().FromEnv(prefix)
+	if err != nil {
+		return c, fmt.Errorf("sst: session: %w: %w", ErrParam, err)
+	}
+	c.NetworkInterface, c.AdvertiseAddr, c.ListenPorts = got.Interface, got.AdvertiseAddr, got.ListenPorts
+	return c, nil
+}
 
 // Session is what the streams of a process share: a listener, connections,
 // identities. Sessions are independent of each other.
@@ -76,11 +111,14 @@ func NewSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 		s.cfg.HandshakeGrace = defaultGrace
 	}
 	s.life, s.stop = context.WithCancelCause(context.Background())
+	config := cfg.carrier()
+	config.Handler, config.Place, config.Logger = (*sessionHandler)(s), s.place, s.log
 	var err error
-	s.cm, err = carrier.NewCM(ctx, carrier.Config{
-		Interface: cfg.NetworkInterface, AdvertiseAddr: cfg.AdvertiseAddr, Handler: (*sessionHandler)(s), Place: s.place, Logger: s.log,
-	})
-	if err != nil {
+	s.cm, err = carrier.NewCM(ctx, config)
+	switch {
+	case errors.Is(err, carrier.ErrConfig):
+		return nil, fmt.Errorf("sst: session: %w: %w", ErrParam, err)
+	case err != nil:
 		return nil, fmt.Errorf("sst: session: %w", err)
 	}
 	return s, nil

@@ -32,6 +32,7 @@ func TestQueryStat(t *testing.T) {
 		t.Fatal(err)
 	}
 	attach(t, name, sst.ReaderConfig{})
+	eventually(t, "the reader is active", func() bool { return w.Info().Readers[0].Active })
 	x.must(t)
 	x.must(t)
 	st, err := ask(t, name+".sst")

@@ -24,7 +24,7 @@ type WriterInfo struct {
 	Bytes    uint64 `json:"bytes"`     // memory of these steps in this process, and of the step being filled
 	Queued   uint64 `json:"queued"`    // rank 0: bytes of the kept steps, of all ranks
 	Written  uint64 `json:"written"`   // rank 0: bytes of all steps that went out, of all ranks
-	Dropped  int64  `json:"dropped"`   // rank 0: steps that QueueFullPolicy Discard has dropped
+	Dropped  int64  `json:"dropped"`   // rank 0: steps that no reader got: discarded by policy, or given back and too old for the others
 	Ending   bool   `json:"ending"`    // this process begins no further step
 
 	RankBytes []uint64         `json:"rank_bytes"` // rank 0: bytes of the kept steps, by writer rank
@@ -76,7 +76,7 @@ func (w *Writer) Info() WriterInfo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	info := WriterInfo{
-		Path: w.path, Addr: w.session.Addr(), Rank: w.cfg.Cohort.Rank(), Size: w.cfg.Cohort.Size(),
+		Path: w.path, Addr: w.session.Addr(), Rank: w.ranks.rank, Size: w.ranks.size,
 		Base: w.base, Own: w.cfg.Ranks, Ranks: w.total, Plane: planeEvpath,
 		NextStep: uint64(w.member.NextStep()), Held: len(w.steps), Policy: w.policy(),
 		Written: w.written.total, Ending: w.finished,

@@ -17,21 +17,16 @@ import (
 // attached is a reader cohort as a writer's shell knows it. What comes first is
 // for rank 0, which speaks with the reader.
 type attached struct {
-	link     carrier.Link
-	options  sstmsg.Options
-	msg      *sstmsg.ReaderRegister
-	answered bool // it got the WriterResponse
-	active   bool // it has activated, and may be told things
-	closed   bool // it got a WriterClose
-
-	weft   bool
-	ranks  []sstmsg.EvpathReader // how its ranks are reached
-	ids    []int64               // identities that we issued for it
-	served uint64                // bytes that this process has sent to it
-	far    map[int][]farPush     // blocks that wait for a connection, by reader rank
-	links  map[int]carrier.Link  // to reader ranks that blocks were pushed to
-	gone   bool                  // dropped
-	pushes []carrier.Record      // that go out with the metadata of their step
+	link    carrier.Link
+	options sstmsg.Options
+	weft    bool
+	ranks   []sstmsg.EvpathReader // how its ranks are reached
+	ids     []int64               // identities that we issued for it
+	served  uint64                // bytes that this process has sent to it
+	far     map[int][]farPush     // blocks that wait for a connection, by reader rank
+	links   map[int]carrier.Link  // to reader ranks that blocks were pushed to
+	gone    bool                  // dropped
+	pushes  []carrier.Record      // that go out with the metadata of their step
 }
 
 // registration is one that has to wait.
@@ -70,7 +65,7 @@ func (w *Writer) registerNow(l carrier.Link, m *sstmsg.ReaderRegister) {
 	}
 	key := w.nextKey
 	w.nextKey++
-	r := &attached{link: l, options: w.optionsFor(l), msg: m, ranks: m.Evpath}
+	r := &attached{link: l, options: w.optionsFor(l), ranks: m.Evpath}
 	r.weft = r.options.Weft
 	w.readers[key] = r
 	w.session.use(l)
@@ -110,8 +105,8 @@ func (w *Writer) admit(m *cp.Admit) {
 		r = &attached{weft: m.Weft, ranks: m.Ranks, options: sstmsg.Options{Release: sstmsg.ReleaseMain, Weft: m.Weft}}
 		w.readers[m.Reader] = r
 	}
-	control := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader})
-	data := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, data: true})
+	control := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, weft: m.Weft})
+	data := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, data: true, weft: m.Weft})
 	r.ids = append(append(r.ids, control...), data...)
 	w.tellMember(cp.ReaderAdmitted{Admitted: &cp.Admitted{Reader: m.Reader, Control: control, Data: data}})
 }
@@ -124,9 +119,6 @@ func (w *Writer) fromReader(key readerKey, m sstmsg.Message) {
 	r := w.readers[key]
 	if w.leader == nil || r == nil {
 		return
-	}
-	if _, ok := m.(*sstmsg.ReaderActivate); ok {
-		r.active = true
 	}
 	w.tellLeader(cp.FromReader{Reader: key, Msg: m})
 }
@@ -156,7 +148,7 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	reader := w.readers[r.key]
 	if reader == nil { // dropped since the request was routed
 		w.mu.Unlock()
-		if err := w.session.refuse(l, m); err != nil {
+		if err := w.session.refuse(l, m, r); err != nil {
 			l.Abort(err)
 		}
 		return
@@ -181,21 +173,6 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	w.session.post(l, reply, sstmsg.Options{}, d.done)
 }
 
-// sendTo sends on the control link of a reader.
-func (w *Writer) sendTo(key readerKey, m sstmsg.Message) {
-	r := w.readers[key]
-	if r == nil || r.link == nil {
-		return
-	}
-	switch m.(type) {
-	case *sstmsg.WriterResponse:
-		r.answered = true
-	case *sstmsg.WriterClose:
-		r.closed = true
-	}
-	r.post(m)
-}
-
 // post sends to the reader's rank 0, together with what was pushed to it: the peer
 // then wakes once.
 func (r *attached) post(m sstmsg.Message) {
@@ -218,41 +195,30 @@ func (r *attached) flush() {
 	give(r.link, err)
 }
 
-// dropReader forgets a reader at rank 0.
-func (w *Writer) dropReader(key readerKey, err error) {
-	r := w.readers[key]
+// dropReader forgets a reader at rank 0. One that has no ear for the reason sees
+// the end of its link, even if other streams share it (docs/decisions/0003).
+func (w *Writer) dropReader(a cp.DropReader) {
+	r := w.readers[a.Reader]
 	if r == nil {
 		return
 	}
-	if err != nil {
-		w.sendAway(key, r, err)
+	w.forget(a.Reader)
+	if a.Err == nil {
+		return
 	}
-	w.forget(key)
-	if err != nil && w.failure == nil {
+	args := []any{"stream", w.path, "reader", r.link.Info().Remote.String(), "error", a.Err}
+	if a.Cut {
+		if n := w.session.streamsOn(r.link); n > 0 {
+			args = append(args, "other streams that lose the connection with it", n)
+		}
+		r.link.Abort(a.Err)
+	}
+	if w.failure == nil {
 		what := "a reader failed; the stream goes on"
-		if errors.Is(err, ErrEvicted) {
+		if errors.Is(a.Err, ErrEvicted) {
 			what = "a reader was detached: it is too slow; the stream goes on"
 		}
-		w.say(what, "stream", w.path, "reader", r.link.Info().Remote.String(), "error", err)
-	}
-}
-
-// sendAway sees to it that a reader does not wait for us any more. A Weft reader
-// is told, whatever it waits for. An ADIOS2 reader expects nothing before it has
-// activated, and takes a WriterClose for a normal end: it sees the end of its link.
-func (w *Writer) sendAway(key readerKey, r *attached, err error) {
-	switch {
-	case !r.weft && (!r.active || !errors.Is(err, ErrClosed)):
-		r.link.Abort(err)
-	case !r.weft || r.closed:
-	case !r.answered:
-		w.session.sayEnded(r.link, r.msg.Condition)
-	default:
-		m := &sstmsg.WriterClose{ReaderID: r.msg.CP[0].ReaderID, FinalStep: w.leader.NextStep() - 1}
-		if !errors.Is(err, ErrClosed) {
-			m.Code, m.Reason = sstmsg.CloseFailed, err.Error()
-		}
-		w.sendTo(key, m)
+		w.say(what, args...)
 	}
 }
 

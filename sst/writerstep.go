@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/cp"
@@ -26,6 +27,7 @@ type openStep struct {
 	ended   atomic.Bool
 	verdict cp.Verdict // guarded by w.mu, as is settled
 	settled bool       // the verdict is in
+	left    bool       // End gave up waiting for it; guarded by w.mu
 	view    WriterStep // as the first rank
 }
 
@@ -83,7 +85,7 @@ func (w *Writer) mayBegin() error {
 		return fmt.Errorf("after Finish: %w", ErrOrder)
 	case w.open != nil:
 		return fmt.Errorf("step %d is still open: %w", w.open.number, ErrOrder)
-	case w.ending != nil:
+	case w.ending != nil && !w.ending.left: // else BeginStep waits for the verdict
 		return fmt.Errorf("step %d is just ending: %w", w.ending.number, ErrOrder)
 	}
 	return nil
@@ -161,7 +163,9 @@ func (w *Writer) giveUpStep(cause error) {
 // (QueueFullPolicy Block), or the step is dropped (Discard).
 //
 // If ctx ends meanwhile, or another rank gives the step up, the step is given up
-// on all ranks: the error wraps [ErrStepAborted] and the cause.
+// on all ranks: the error wraps [ErrStepAborted] and the cause. If ctx ends while
+// rank 0 does not answer, its process is stopped, say, nobody can tell whether the
+// step is out: the error says so, and the next BeginStep waits for the answer.
 func (st *WriterStep) End(ctx context.Context) error {
 	w := st.w
 	if st.ended.Load() {
@@ -234,6 +238,12 @@ func (st *openStep) contribute(ctx context.Context, share *cp.Contribute) error 
 	return nil
 }
 
+// verdictGrace is how long End waits for the verdict on a step that it has given
+// up. It comes at once, unless rank 0 is stuck.
+const verdictGrace = 500 * time.Millisecond
+
+var errNoVerdict = errors.New("rank 0 does not answer: whether the step is out is not known yet")
+
 // await waits for the verdict. If ctx ends it gives the step up, and then the
 // verdict comes soon: it may still be that the step is out.
 func (st *openStep) await(ctx context.Context) error {
@@ -248,8 +258,15 @@ func (st *openStep) await(ctx context.Context) error {
 		return err
 	}
 	w.tellMember(cp.AbortTry{Err: err})
-	if failed := w.waitFor(context.WithoutCancel(ctx), why, settled); failed != nil {
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), verdictGrace)
+	defer cancel()
+	failed := w.waitFor(grace, why, settled)
+	switch {
+	case w.failure != nil:
 		return failed
+	case failed != nil:
+		st.left = true
+		return fmt.Errorf("step %d: %w: %w", st.number, errNoVerdict, err)
 	}
 	if st.verdict.Outcome == cp.Aborted {
 		return st.aborted(err)

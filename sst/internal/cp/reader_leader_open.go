@@ -54,9 +54,8 @@ func (l *ReaderLeader) hello(member int, h *ReaderHello) {
 		return
 	}
 	s.hello = h
-	l.hellos++
 	if h.Params != l.cfg.Params && (l.phase == Idle || l.phase == Querying) {
-		l.openingFailed(fmt.Errorf("reader rank %d has other parameters than rank 0: %q, not %q: %w", member, h.Params, l.cfg.Params, ErrParam))
+		l.openingFailed(At(member, fmt.Errorf("reader rank %d has other parameters than rank 0: %q, not %q: %w", member, h.Params, l.cfg.Params, ErrParam)))
 		return
 	}
 	l.register()
@@ -121,20 +120,35 @@ func (l *ReaderLeader) tooLate(err error) {
 // register sends ReaderRegister once the plane is chosen and every member can
 // be named in it.
 func (l *ReaderLeader) register() {
-	if l.phase != Querying || l.plane == "" || l.hellos < len(l.seats) {
+	if l.phase != Querying || l.plane == "" || !l.assembled() {
 		return
 	}
 	l.turn(Registering)
 	l.send(l.registration())
 }
 
+// assembled reports whether every member has said hello, or has left before.
+func (l *ReaderLeader) assembled() bool {
+	for i := range l.seats {
+		if s := &l.seats[i]; s.hello == nil && (i == 0 || !s.away) {
+			return false
+		}
+	}
+	return true
+}
+
+// registration names the members. One that has left without a hello is not known
+// to the writer.
 func (l *ReaderLeader) registration() *sstmsg.ReaderRegister {
 	m := &sstmsg.ReaderRegister{WriterID: l.attempt.StreamID, Condition: l.attempt.Register}
 	first := l.seats[0].hello
 	for _, s := range l.seats {
+		if s.hello == nil {
+			continue
+		}
 		c, d := s.hello.CP, s.hello.DP
 		c.Contact = l.contact(c.Contact, first.CP.Contact)
-		d.Contact = l.contact(d.Contact, first.DP.Contact)
+		d.Contact = l.contact(d.Contact, first.CP.Contact) // another one was chosen, and stays
 		m.CP = append(m.CP, c)
 		m.Evpath = append(m.Evpath, d)
 	}
@@ -221,7 +235,7 @@ func (l *ReaderLeader) activate() {
 	if err := l.check(m); err != nil {
 		l.failure = err
 		l.emit(OpenFailed{err})
-		l.toPresent(&StreamFailed{NewFault(err)})
+		l.toPresent(&StreamFailed{NewFault(At(0, err))})
 		l.leave()
 		return
 	}
@@ -244,16 +258,25 @@ func share(n, m int) int {
 
 // check refuses what we cannot read. The handshake is finished all the same.
 func (l *ReaderLeader) check(m *sstmsg.WriterResponse) error {
+	if err := readable(m); err != nil {
+		return err
+	}
+	if peered(m) && len(l.seats) > 1 {
+		return fmt.Errorf("the writer has CPCommPattern Peer, which serves one reader rank, not %d; set it to Min in the writer: %w", len(l.seats), ErrParam)
+	}
+	return nil
+}
+
+// readable refuses a response that no rank can work with.
+func readable(m *sstmsg.WriterResponse) error {
 	switch {
 	case m.Params == nil:
 		return fmt.Errorf("WriterResponse without parameters: %w: %w", ErrProtocol, errBadResponse)
 	case m.Params.MarshalMethod != sstmsg.MarshalBP5:
 		return fmt.Errorf("the writer marshals with method %d, only BP5 (%d) can be read; set MarshalMethod to BP5 in the writer: %w",
 			m.Params.MarshalMethod, sstmsg.MarshalBP5, ErrMarshal)
-	case len(m.Evpath) != len(m.CP):
+	case len(m.CP) == 0 || len(m.Evpath) != len(m.CP):
 		return fmt.Errorf("WriterResponse has %d control and %d data contacts: %w: %w", len(m.CP), len(m.Evpath), ErrProtocol, errBadResponse)
-	case peered(m) && len(l.seats) > 1:
-		return fmt.Errorf("the writer has CPCommPattern Peer, which serves one reader rank, not %d; set it to Min in the writer: %w", len(l.seats), ErrParam)
 	}
 	return nil
 }
@@ -263,7 +286,7 @@ func (l *ReaderLeader) openingFailed(err error) {
 	if !l.abandoned {
 		l.failure = err
 		l.emit(OpenFailed{err})
-		l.toPresent(&StreamFailed{NewFault(err)})
+		l.toPresent(&StreamFailed{NewFault(At(0, err))})
 	}
 	l.turn(Closed)
 	l.dropLink()
@@ -277,7 +300,7 @@ func (l *ReaderLeader) abandon(err error) {
 	}
 	l.abandoned, l.failure = true, err
 	l.emit(OpenFailed{err})
-	l.toPresent(&StreamFailed{NewFault(err)})
+	l.toPresent(&StreamFailed{NewFault(At(0, err))})
 }
 
 // cancel gives up an opening, in whatever phase.

@@ -82,6 +82,25 @@ func TestReaderMessages(t *testing.T) {
 	}
 }
 
+// TestDataContactStays: a member may be reached for data by another interface,
+// which no address that a link shows replaces.
+func TestDataContactStays(t *testing.T) {
+	l := NewReaderLeader(testReaderConfig(1))
+	runReader(l, on(attempt()), on(plane("evpath")))
+	hello := memberHello(0).(FromMember)
+	hello.Msg.(*ReaderHello).DP.Contact = "fast"
+	for _, a := range l.Handle(hello) {
+		if s, ok := a.(SendToWriter); ok {
+			reg := s.Msg.(*sstmsg.ReaderRegister)
+			if reg.CP[0].Contact != "here" || reg.Evpath[0].Contact != "fast" {
+				t.Errorf("registered by %q, for data by %q", reg.CP[0].Contact, reg.Evpath[0].Contact)
+			}
+			return
+		}
+	}
+	t.Error("not registered")
+}
+
 // TestObserverOfADIOS2: the word is not ADIOS2's, so it is not said there.
 func TestObserverOfADIOS2(t *testing.T) {
 	cfg := testReaderConfig(1)

@@ -25,12 +25,13 @@ type ReaderMember struct {
 	end     *StreamEnd // nil before it came
 
 	firstSeen int64 // -1 before the first step
+	newest    int64 // number of the step that came last, -1 for none
 	skipped   int64
 }
 
 // NewReaderMember returns a member that has not started.
 func NewReaderMember(cfg MemberReaderConfig) *ReaderMember {
-	return &ReaderMember{cfg: cfg, asked: -1, current: -1, firstSeen: -1}
+	return &ReaderMember{cfg: cfg, asked: -1, current: -1, firstSeen: -1, newest: -1}
 }
 
 // Phase returns where the member stands.
@@ -70,7 +71,7 @@ func (m *ReaderMember) Handle(e ReaderMemberEvent) []ReaderMemberAction {
 	case FromLeader:
 		m.receive(e.Msg)
 	case LeaderLost:
-		m.fail(fmt.Errorf("reader rank 0: %w: %w", ErrRankLost, orEOF(e.Err)))
+		m.fail(At(0, fmt.Errorf("reader rank 0: %w: %w", ErrRankLost, orEOF(e.Err))))
 	case Next:
 		m.next()
 	case Retain:
@@ -122,6 +123,10 @@ func (m *ReaderMember) openedUp(o *ReaderOpened) {
 	case o.Response == nil:
 		m.fail(fmt.Errorf("opened without a response: %w", ErrProtocol))
 	default:
+		if err := readable(o.Response); err != nil { // rank 0 would not have passed it on
+			m.fail(fmt.Errorf("reader rank 0: %w", err))
+			return
+		}
 		m.phase, m.opened = ReaderReading, o
 		m.emit(Opened{o})
 	}
@@ -132,6 +137,11 @@ func (m *ReaderMember) stepCame(s *StepTo) {
 		m.unused(s)
 		return
 	}
+	if s.Msg.Step <= m.newest {
+		m.fail(fmt.Errorf("reader rank 0: step %d after step %d: %w: %w", s.Msg.Step, m.newest, ErrProtocol, errUnexpected))
+		return
+	}
+	m.newest = s.Msg.Step
 	m.queue.push(s)
 	if m.firstSeen < 0 {
 		m.firstSeen = s.Msg.Step

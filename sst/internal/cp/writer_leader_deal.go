@@ -72,9 +72,10 @@ func (w *WriterLeader) offer(r *attendee, s *heldStep) {
 	}
 }
 
-// could reports whether a reader may be sent an open step, now or later.
+// could reports whether a reader may be sent an open step, now or later. Before it
+// is answered it may: what it is told to expect first is not settled yet.
 func (r *attendee) could(s *heldStep) bool {
-	return !r.observer && !r.closeSent && (r.state != attending || r.lastSent < s.number)
+	return !r.observer && !r.closeSent && (r.state == admitting || r.lastSent < s.number)
 }
 
 // taken reports whether there is a reader that may take an open step.

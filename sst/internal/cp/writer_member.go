@@ -69,7 +69,7 @@ func (m *WriterMember) Handle(e WriterMemberEvent) []WriterMemberAction {
 	case FromLeader:
 		m.fromLeader(e.Msg)
 	case LeaderLost:
-		m.fail(fmt.Errorf("writer rank 0: %w: %w", ErrRankLost, orEOF(e.Err)))
+		m.fail(At(0, fmt.Errorf("writer rank 0: %w: %w", ErrRankLost, orEOF(e.Err))))
 	case BeginTry:
 		m.begin()
 	case EndTry:
@@ -119,6 +119,10 @@ func (m *WriterMember) fromLeader(msg Message) {
 	case *Started:
 		m.enter(WriterStarted)
 	case *Drained:
+		if m.phase != WriterFinished {
+			m.fail(fmt.Errorf("writer rank 0: the stream is over while this rank is %v: %w: %w", m.phase, ErrProtocol, errUnexpected))
+			return
+		}
 		m.enter(WriterDrained)
 	case *StreamFailed:
 		err := msg.Cause.Err()

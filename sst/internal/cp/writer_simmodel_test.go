@@ -43,7 +43,10 @@ func (m *writerSimModel) wants(r *writerSimReader, n int64) bool {
 	if r.observer || r.gone || r.closed {
 		return false
 	}
-	return !r.active || len(r.whole) == 0 || r.whole[len(r.whole)-1] < n
+	if !r.answered {
+		return true
+	}
+	return r.next <= n && (len(r.whole) == 0 || r.whole[len(r.whole)-1] < n)
 }
 
 func (m *writerSimModel) wantedBy(n int64) *writerSimReader {

@@ -43,11 +43,18 @@ type EvpathConfig struct {
 	Memory func(n int) (b []byte, free func())
 	// MaxView bounds the memory of a view, in bytes; 0 means 4 GiB.
 	MaxView uint64
+	// Lost is what it means that a writer rank cannot be reached, or serves us no
+	// more, if nobody says why.
+	Lost error
+	// Grace is how long a read that has failed so waits for somebody to say why
+	// (Fail); 0 means 500 ms.
+	Grace time.Duration
 }
 
 const (
 	defaultPatience = 2 * time.Second
 	defaultMaxView  = step.DefaultMaxAlloc
+	defaultGrace    = 500 * time.Millisecond
 )
 
 // Evpath is the reading side of the evpath plane for one reader rank.
@@ -64,6 +71,8 @@ type Evpath struct {
 	learned  learning             // guarded by mu
 	stats    map[int]*RankStats   // by writer rank; guarded by mu
 	failure  error                // why nothing works any more; guarded by mu
+	failed   chan struct{}        // closed when failure is set
+	vain     map[int]bool         // writer ranks whose loss nobody has explained; guarded by mu
 }
 
 // NewEvpath returns the plane of a reader rank.
@@ -77,7 +86,11 @@ func NewEvpath(cfg EvpathConfig) *Evpath {
 	if cfg.Memory == nil {
 		cfg.Memory = func(n int) ([]byte, func()) { return make([]byte, n), func() {} }
 	}
+	if cfg.Grace == 0 {
+		cfg.Grace = defaultGrace
+	}
 	return &Evpath{
+		failed: make(chan struct{}), vain: map[int]bool{},
 		cfg: cfg, pending: map[int32]*request{}, preloads: map[block]*preloaded{}, open: map[int64]bool{},
 		stats: map[int]*RankStats{}, forgot: -1, learned: learning{first: -1, asked: map[int]bool{}},
 	}
@@ -204,7 +217,7 @@ func (s *evpathStep) ask(ctx context.Context, rank int, offset, n uint64) ([]byt
 }
 
 // FailRank fails the requests to one writer rank, because the connection to it
-// was lost. The error names step and rank.
+// was lost, as err says. The error of a read names step and rank.
 func (e *Evpath) FailRank(rank int, err error) {
 	e.mu.Lock()
 	var hit []*request
@@ -216,7 +229,7 @@ func (e *Evpath) FailRank(rank int, err error) {
 	}
 	e.mu.Unlock()
 	for _, r := range hit {
-		r.batch.finish(fmt.Errorf("step %d: writer rank %d: %w", r.step, rank, err))
+		r.batch.finish(&lostRank{r.step, rank, err})
 	}
 }
 
@@ -229,6 +242,7 @@ func (e *Evpath) Fail(err error) {
 		return
 	}
 	e.failure = err
+	close(e.failed)
 	var hit []*request
 	for id, r := range e.pending {
 		hit = append(hit, r)

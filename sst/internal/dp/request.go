@@ -54,7 +54,7 @@ func (e *Evpath) request(ctx context.Context, number int64, pieces []step.Piece)
 		b.finish(context.Cause(ctx))
 	}
 	e.forget(sent)
-	return b.err
+	return e.explained(ctx, b.err)
 }
 
 func (e *Evpath) sendAll(ctx context.Context, b *batch, number int64, pieces []step.Piece) ([]int32, error) {
@@ -73,7 +73,7 @@ func (e *Evpath) sendAll(ctx context.Context, b *batch, number int64, pieces []s
 				WriterID: ranks[p.Rank], ReaderID: e.cfg.ReaderID, Rank: int32(e.cfg.Rank), Condition: id,
 			})
 			if err != nil {
-				return sent, fmt.Errorf("step %d: read from writer rank %d: %w", number, p.Rank, err)
+				return sent, sendFailed(number, p.Rank, err)
 			}
 			off += uint64(n)
 			dst = dst[n:]
@@ -157,7 +157,7 @@ func (e *Evpath) Reply(m *sstmsg.ReadReply, placed *carrier.Placement) {
 	}
 	switch n := m.Data.Len(); {
 	case n == 0: // nobody asks for nothing: this is how Weft says no
-		r.batch.finish(fmt.Errorf("step %d: writer rank %d: %w", m.Step, r.rank, errEmpty))
+		r.batch.finish(&lostRank{r.step, r.rank, errEmpty})
 	case n != len(r.dst):
 		r.batch.finish(fmt.Errorf("step %d: writer rank %d sent %d bytes for a request of %d: %w", m.Step, r.rank, n, len(r.dst), errReply))
 	default:

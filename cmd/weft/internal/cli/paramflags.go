@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,6 +43,16 @@ func parseReaderParams(flag string, list []string) (sst.Params, error) {
 		return p, usageError{err}
 	}
 	return p, nil
+}
+
+// newSession opens the session of a command. What the programs of ADIOS2 in the
+// same job read from the environment holds for it as well, after its own flags.
+func newSession(ctx context.Context, log *slog.Logger, iface string) (*sst.Session, error) {
+	cfg, err := sst.SessionConfig{Logger: log, NetworkInterface: iface, HandshakeGrace: handshakeGrace}.FromEnv("ADIOS2_")
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return sst.NewSession(ctx, cfg)
 }
 
 // iface is the interface that the session publishes.

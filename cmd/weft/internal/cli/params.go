@@ -110,7 +110,7 @@ var errOnlyReaders = errors.New("the writer is ADIOS2, which tells its parameter
 // askParams gets the writer's parameters: by asking, or by attaching.
 func askParams(ctx context.Context, env Env, name string, opt paramsOptions, p sst.Params) (*writerPart, error) {
 	log := newLogger(env.Stderr)
-	session, err := sst.NewSession(ctx, sst.SessionConfig{Logger: log, NetworkInterface: iface(p)})
+	session, err := newSession(ctx, log, iface(p))
 	if err != nil {
 		return nil, err
 	}

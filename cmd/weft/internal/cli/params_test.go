@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-fabric/weft/internal/bpfixture"
 	"github.com/weft-fabric/weft/sst"
 )
 
@@ -125,5 +126,25 @@ func TestEveryParamCanBeGiven(t *testing.T) {
 				t.Errorf("target: %s: %v", arg, err)
 			}
 		}
+	}
+}
+
+// A queue without a limit can be asked for; 4 is only the default.
+func TestPipeQueueLimit(t *testing.T) {
+	for arg, want := range map[string]int{"QueueLimit=0": 0, "QueueLimit=7": 7, "QueueLimitBytes=1MiB": pipeQueue} {
+		p, err := targetParams([]string{arg})
+		if err != nil || p.QueueLimit != want {
+			t.Errorf("%s: a limit of %d, %v", arg, p.QueueLimit, err)
+		}
+	}
+}
+
+// What ADIOS2 reads from the environment is refused by name if it makes no sense.
+func TestEnvironmentOfADIOS2(t *testing.T) {
+	t.Setenv("ADIOS2_PORT_RANGE", "many")
+	name := filepath.Join(t.TempDir(), "s")
+	r := run(t.Context(), "pipe", bpfixture.Extract(t, "main-nostats"), name)
+	if r.code != exitUsage || !strings.Contains(r.stderr, "ADIOS2_PORT_RANGE") {
+		t.Errorf("%+v", r)
 	}
 }

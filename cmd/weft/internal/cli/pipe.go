@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ named on stderr and left out.
 --param sets a parameter of the target, --source-param one of the reader of a
 source that is a stream, with the names of ADIOS2's SST engine. Two defaults
 matter: RendezvousReaderCount=1 waits for one reader before the first step;
-QueueLimit is 4 here, not unlimited. Of a file that is being written, pipe sends
+QueueLimit is 4 here, not 0 (unlimited). Of a file that is being written, pipe sends
 the steps that are there; with --follow also those that come, until its writer
 closes it.
 
@@ -113,7 +114,7 @@ func (p *pipe) check() (err error) {
 // run opens both ends and copies.
 func (p *pipe) run(ctx context.Context) (err error) {
 	log := newLogger(p.env.Stderr)
-	session, err := sst.NewSession(ctx, sst.SessionConfig{Logger: log, NetworkInterface: cmp.Or(iface(p.target), iface(p.source)), HandshakeGrace: handshakeGrace})
+	session, err := newSession(ctx, log, cmp.Or(iface(p.target), iface(p.source)))
 	if err != nil {
 		return err
 	}
@@ -235,7 +236,7 @@ func targetParams(list []string) (sst.Params, error) {
 	if err != nil {
 		return p, err
 	}
-	if p.QueueLimit == 0 {
+	if !slices.ContainsFunc(list, func(arg string) bool { return strings.HasPrefix(arg, "QueueLimit=") }) {
 		p.QueueLimit = pipeQueue
 	}
 	if _, err := p.Effective(sst.WriterSide); err != nil {

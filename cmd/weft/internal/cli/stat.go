@@ -78,7 +78,7 @@ func runStat(ctx context.Context, env Env, name string, opt statOptions) (err er
 	if err := mustBeStream(ctx, env, name, opt.timeout); err != nil {
 		return err
 	}
-	w.session, err = sst.NewSession(ctx, sst.SessionConfig{Logger: newLogger(env.Stderr)})
+	w.session, err = newSession(ctx, newLogger(env.Stderr), "")
 	if err != nil {
 		return err
 	}

@@ -244,7 +244,7 @@ func TestStatJSONForm(t *testing.T) {
 		`{"addr":"10.0.0.10:5","ranks":1,"release":"Weft","plane":"evpath","served":0,"active":false,"observer":false,"sent":0,"released":0,"dropped":12345,` +
 		`"lag":0,"held":0,"held_bytes":0}],` +
 		`"policy":{"rendezvous":0,"queue_limit":0,"queue_limit_bytes":0,"queue_full_policy":"","block_at":"","reserve":0,"first_precious":false,` +
-		`"distribution":"","registration":"","preload":false,"lag_notice":0,"lag_limit":0,"warn_bytes":0},` +
+		`"distribution":"","registration":"","preload":false,"ask_from":0,"lag_notice":0,"lag_limit":0,"warn_bytes":0},` +
 		`"more_readers":0,"params":[{"name":"QueueLimit","value":"4","set":true},{"name":"QueueFullPolicy","value":"Discard","set":true}],` +
 		`"rates":{"seconds":2,"steps_per_second":10,"bytes_per_second":82000000}}` + "\n"
 	if d := cmp.Diff(golden, second); d != "" {

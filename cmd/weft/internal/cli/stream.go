@@ -32,7 +32,7 @@ func openStream(ctx context.Context, log *slog.Logger, name string, opt sourceOp
 	}
 	s := &streamSource{log: log, session: opt.session, timeout: opt.timeout}
 	if s.session == nil {
-		session, err := sst.NewSession(ctx, sst.SessionConfig{Logger: log, NetworkInterface: iface(opt.params), HandshakeGrace: handshakeGrace})
+		session, err := newSession(ctx, log, iface(opt.params))
 		if err != nil {
 			return nil, err
 		}

@@ -10,9 +10,9 @@ import (
 )
 
 // targetConfig configures the writer of this process, which stands for some
-// ranks; a cohort of nil is this process alone.
+// ranks, or none; a cohort of nil is this process alone.
 func targetConfig(session *sst.Session, p sst.Params, c cohort.Cohort, ranks int, screen io.Writer) sst.WriterConfig {
-	return sst.WriterConfig{Session: session, Params: p, Cohort: c, Ranks: ranks, Screen: screen}
+	return sst.WriterConfig{Session: session, Params: p, Cohort: c, Ranks: ranks, NoRanks: ranks == 0, Screen: screen}
 }
 
 // registrationScreen is the RegistrationMethod without a contact file: people

@@ -215,23 +215,21 @@ func (t *team) endingOf(err error) *ending {
 	if err == nil || errors.Is(err, errReported) {
 		return e
 	}
-	e.Text, e.Follow = message(err), follows(err)
+	e.Text, e.Follow = message(err), t.follows(err)
 	return e
 }
 
-// follows reports whether an error only follows from what another rank met. The
-// ranks of a stream tell each other errors as values that can say None.
-func follows(err error) bool {
+// follows reports whether an error only follows from what another rank met.
+func (t *team) follows(err error) bool {
+	if rank, ok := sst.ErrorRank(err); ok && rank != t.rank {
+		return true
+	}
 	for _, known := range []error{errTeam, sst.ErrRankFailed, sst.ErrStepAborted, cohort.ErrRankGone} {
 		if errors.Is(err, known) {
 			return true
 		}
 	}
-	_, told := errors.AsType[interface {
-		error
-		None() bool
-	}](err)
-	return told
+	return false
 }
 
 // ended notes how a rank has ended, at rank 0; the last one brings the verdict.
@@ -368,11 +366,15 @@ func (h *teamHandler) Lost(rank int, err error) {
 // share is the source ranks that one of n ranks stands for: from lo up to hi.
 type share struct{ lo, hi int }
 
-// shareOf divides ranks among a team, so that each of them has at least one:
-// if the source has fewer, there are more in the target, and some have no block.
+// shareOf divides ranks among a team. The target has those of the source, no more,
+// or local values would be others: if there are fewer than processes, the last
+// processes have none.
 func (t *team) shareOf(ranks int) share {
-	total := max(ranks, t.size)
-	return share{t.rank * total / t.size, (t.rank + 1) * total / t.size}
+	workers := min(t.size, ranks)
+	if t.rank >= workers {
+		return share{ranks, ranks}
+	}
+	return share{t.rank * ranks / workers, (t.rank + 1) * ranks / workers}
 }
 
 // count is the number of ranks.
