@@ -90,6 +90,9 @@ type Writer struct {
 	eager     []registration   // of readers that came while it was
 	readers   map[readerKey]*attached
 	steps     map[int64]*stepData // data that readers may still ask for
+	unread    []unsentStep        // that they may not, but that is not sent
+	watching  bool                // somebody waits for the end of these
+	crammed   bool                // they leave no room for the step that ends
 	nextKey   readerKey
 	open      *openStep // being filled
 	ending    *openStep // waits for its verdict
@@ -114,7 +117,7 @@ func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error)
 		name: name, cfg: cfg, readers: map[readerKey]*attached{}, steps: map[int64]*stepData{},
 		formats: map[[12]byte]bool{}, nextKey: 1,
 	}
-	w.memory.pool = step.NewHeapPool(0)
+	w.memory.pool, w.memory.sent = step.NewHeapPool(0), make(chan struct{}, 1)
 	if w.cfg.Cohort == nil {
 		w.cfg.Cohort = cohort.Solo()
 	}
@@ -322,6 +325,7 @@ func (w *Writer) end(err error) {
 		delete(w.steps, number)
 		d.release()
 	}
+	w.sweepUnread(true)
 	w.changed.notify()
 }
 

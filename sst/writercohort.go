@@ -138,11 +138,12 @@ func (w *Writer) act(a cp.WriterMemberAction) {
 	}
 }
 
-// free lets go of a step's data, but for replies that are on their way.
+// free lets go of a step's data, when all that is on its way is sent.
 func (w *Writer) free(number int64) {
 	if d := w.steps[number]; d != nil {
 		delete(w.steps, number)
-		d.release()
+		w.retire(number, d)
+		w.checkRoom()
 	}
 }
 
@@ -217,7 +218,7 @@ func (w *Writer) holdups(behind func(rankState) bool) []any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.leader == nil {
-		return []any{"rank", w.ranks.rank, "see", "the log of rank 0"}
+		return append([]any{"rank", w.ranks.rank, "see", "the log of rank 0"}, w.unreadArgs()...)
 	}
 	var ranks []int
 	for i, s := range w.states {
@@ -234,7 +235,7 @@ func (w *Writer) holdups(behind func(rankState) bool) []any {
 			args = append(args, "reader", r.link.Info().Remote.String())
 		}
 	}
-	return args
+	return append(args, w.unreadArgs()...)
 }
 
 func rankMissing(s rankState) bool    { return !s.hello }

@@ -26,7 +26,9 @@ type attached struct {
 	far     map[int][]farPush     // blocks that wait for a connection, by reader rank
 	links   map[int]carrier.Link  // to reader ranks that blocks were pushed to
 	gone    bool                  // dropped
-	pushes  []carrier.Record      // that go out with the metadata of their step
+	// observer says that nobody waits for it.
+	observer bool
+	pushes   []carrier.Record // that go out with the metadata of their step
 }
 
 // registration is one that has to wait.
@@ -105,6 +107,7 @@ func (w *Writer) admit(m *cp.Admit) {
 		r = &attached{weft: m.Weft, ranks: m.Ranks, options: sstmsg.Options{Release: sstmsg.ReleaseMain, Weft: m.Weft}}
 		w.readers[m.Reader] = r
 	}
+	r.observer = m.Observer
 	control := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, weft: m.Weft})
 	data := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, data: true, weft: m.Weft})
 	r.ids = append(append(r.ids, control...), data...)
@@ -118,6 +121,9 @@ func (w *Writer) fromReader(key readerKey, m sstmsg.Message) {
 	defer w.mu.Unlock()
 	r := w.readers[key]
 	if w.leader == nil || r == nil {
+		return
+	}
+	if m, ok := m.(*sstmsg.ReleaseTimestep); ok && w.disbelieve(key, r, m) {
 		return
 	}
 	w.tellLeader(cp.FromReader{Reader: key, Msg: m})
@@ -160,8 +166,9 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	if held {
 		data, err = d.stores[r.rank].Slices(uint64(m.Offset), uint64(m.Length))
 	}
+	var p *delivery
 	if err == nil {
-		d.use()
+		p = d.useFor(r.key)
 		reader.served += uint64(m.Length)
 	}
 	w.mu.Unlock()
@@ -170,7 +177,7 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 		return
 	}
 	reply := &sstmsg.ReadReply{Step: m.Step, ReaderID: m.ReaderID, Data: data, Condition: m.Condition}
-	w.session.post(l, reply, sstmsg.Options{}, d.done)
+	w.session.post(l, reply, sstmsg.Options{}, p.done)
 }
 
 // post sends to the reader's rank 0, together with what was pushed to it: the peer
@@ -238,6 +245,7 @@ func (w *Writer) forget(key readerKey) {
 	for _, l := range r.links {
 		w.session.unuse(l)
 	}
+	w.checkRoom() // nobody waits for what is on its way to it
 }
 
 // lags tells the application of a reader that is behind.
