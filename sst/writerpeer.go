@@ -205,7 +205,7 @@ func (w *Writer) dropReader(key readerKey, err error) {
 		w.sendAway(key, r, err)
 	}
 	w.forget(key)
-	if err != nil && w.failure == nil {
+	if err != nil && w.failure == nil && w.leader.Failure() == nil {
 		what := "a reader failed; the stream goes on"
 		if errors.Is(err, ErrEvicted) {
 			what = "a reader was detached: it is too slow; the stream goes on"

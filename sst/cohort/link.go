@@ -113,7 +113,7 @@ func (l *link) cause(err error) error {
 	case l.bye != nil:
 		return fmt.Errorf("%w: rank %d gave up: %s", ErrRankGone, l.rank, *l.bye)
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: rank %d at %v ended without a word: its process died", ErrRankGone, l.rank, l.conn.RemoteAddr())
+		return fmt.Errorf("%w: rank %d at %v ended without a word: its process died, or exited without Close", ErrRankGone, l.rank, l.conn.RemoteAddr())
 	}
 	return fmt.Errorf("%w: rank %d at %v: %w", ErrRankGone, l.rank, l.conn.RemoteAddr(), err)
 }
