@@ -76,3 +76,17 @@ func TestMessageOfForgottenClose(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMessageOfParamWords says what there is to choose from, and what it is about.
+func TestMessageOfParamWords(t *testing.T) {
+	for name, want := range map[string]string{
+		"DataTransport":        "must be WAN or evpath (data plane to use and no other: sockets is what Weft has)",
+		"StepDistributionMode": "must be AllToAll, RoundRobin or OnDemand (",
+	} {
+		_, err := sst.ParseParams(map[string]string{name: "RDMA"})
+		wants(t, name, err, sst.ErrParam)
+		if err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}
