@@ -213,7 +213,7 @@ func (w *Writer) dropReader(a cp.DropReader) {
 		}
 		r.link.Abort(a.Err)
 	}
-	if w.failure == nil {
+	if w.failure == nil && w.leader.Failure() == nil {
 		what := "a reader failed; the stream goes on"
 		if errors.Is(a.Err, ErrEvicted) {
 			what = "a reader was detached: it is too slow; the stream goes on"

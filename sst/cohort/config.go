@@ -28,7 +28,8 @@ type TCPConfig struct {
 	// Root, on loopback if Root is there, else on all interfaces.
 	ListenAddr string
 
-	// Logger hears of refused peers, of deaths and of long waits; nil discards.
+	// Logger hears of refused peers, of deaths and of long waits; nil means
+	// slog.Default().
 	Logger *slog.Logger
 
 	HandshakeTimeout time.Duration // until a peer must have proved itself; 0 means 10 s
@@ -61,7 +62,7 @@ func (c TCPConfig) resolve() (TCPConfig, error) {
 		return c, fmt.Errorf("%w: both Listener and ListenAddr %q", ErrConfig, c.ListenAddr)
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	c.HandshakeTimeout = orDefault(c.HandshakeTimeout, 10*time.Second)
 	c.DialTimeout = orDefault(c.DialTimeout, 5*time.Second)
