@@ -344,9 +344,13 @@ func (w *WriterLeader) takeBack(r *attendee) {
 }
 
 // lag returns how many steps a reader is behind: those that came after the newest
-// one that it has released, and none while it has nothing to release.
+// one that it has released, and none while it has nothing to release. One that is
+// opening will owe what is kept for it: it must not hold up the others for ever.
 func (w *WriterLeader) lag(r *attendee) int64 {
-	if r.sent == r.released {
+	switch {
+	case r.state != attending:
+		return int64(r.held.len())
+	case r.sent == r.released:
 		return 0
 	}
 	return w.next - 1 - r.base
