@@ -43,6 +43,13 @@ var (
 	ErrProtocol = cp.ErrProtocol
 )
 
+// ErrorRank returns the rank of the own cohort at which an error began: one that
+// told the others of it, or whose end they noticed. All ranks get the error of
+// one, so a program can leave the report to that one, if it is still there. It is
+// false for what this rank met and told nobody, and for what began at no rank of
+// the cohort, such as the end of the other side.
+func ErrorRank(err error) (rank int, ok bool) { return cp.ErrorRank(err) }
+
 // Error is the error of an operation on a stream.
 type Error struct {
 	Op     string // "open", "begin step", ...

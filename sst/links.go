@@ -111,6 +111,13 @@ func (s *Session) peerReads(l carrier.Link, weft bool) {
 	u.weft = u.weft || weft
 }
 
+// streamsOn returns how many streams need a link.
+func (s *Session) streamsOn(l carrier.Link) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.linkUse(l).streams
+}
+
 // linkUse returns the entry of a link. The caller holds mu.
 func (s *Session) linkUse(l carrier.Link) *linkUse {
 	u := s.links[l]

@@ -39,7 +39,7 @@ func Open(ctx context.Context, name string, cfg ReaderConfig) (*Reader, error) {
 	r := newReader(name, cfg)
 	limit := r.cfg.Params.openTimeout()
 	wait := limit
-	if r.rank != 0 {
+	if r.ranks.rank != 0 {
 		wait += followGrace
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, fmt.Errorf("%w after %v (OpenTimeoutSecs)", ErrTimeout, limit))
@@ -53,19 +53,20 @@ func Open(ctx context.Context, name string, cfg ReaderConfig) (*Reader, error) {
 // newReader makes what cannot fail.
 func newReader(name string, cfg ReaderConfig) *Reader {
 	r := &Reader{
-		name: name, cfg: cfg, ranks: 1, opened: make(chan outcome, 1), taking: make(chan struct{}, 1),
+		name: name, cfg: cfg, ranks: cohortLink{size: 1}, opened: make(chan outcome, 1), taking: make(chan struct{}, 1),
 		steps: map[int64]*heldStep{}, here: map[int]bool{},
 	}
 	if cfg.Cohort != nil {
-		r.rank, r.ranks = cfg.Cohort.Rank(), cfg.Cohort.Size()
+		r.ranks.rank, r.ranks.size = cfg.Cohort.Rank(), cfg.Cohort.Size()
 	}
+	r.ranks.undelivered = r.undelivered
 	if r.cfg.CloseTimeout == 0 {
 		r.cfg.CloseTimeout = defaultReaderClose
 	}
-	if r.rank != 0 {
+	if r.ranks.rank != 0 {
 		r.here[0] = true
 	} else {
-		for _, rank := range r.others() {
+		for _, rank := range r.ranks.others() {
 			r.here[rank] = true
 		}
 	}
@@ -83,8 +84,8 @@ func (r *Reader) open(ctx context.Context) (err error) {
 	}
 	switch {
 	case err != nil:
-		r.refuse(err)
-	case r.rank == 0:
+		r.refuse(ctx, err)
+	case r.ranks.rank == 0:
 		err = r.lookAndKnock(looking, ctx, path)
 	default:
 		err = r.follow(ctx)
@@ -99,6 +100,9 @@ func (r *Reader) open(ctx context.Context) (err error) {
 // machines. With an identity anybody can reach us, so all of it is one step.
 func (r *Reader) prepare(ctx context.Context) (path string, err error) {
 	r.cfg.Params, err = r.cfg.Params.resolve(readerSide)
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	if err == nil {
 		path, err = streamPath(r.name)
 	}
@@ -124,33 +128,34 @@ func (r *Reader) makeMachines() {
 	control := s.issue(1, route{reader: r})
 	data := s.issue(1, route{reader: r, data: true})
 	r.ids = append(control, data...)
-	r.plane = dp.NewEvpath(dp.EvpathConfig{ReaderID: data[0], Rank: r.rank, Send: r.sendRequest})
+	r.plane = dp.NewEvpath(dp.EvpathConfig{ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest})
 	contact := s.cm.Contact().String()
-	r.member = cp.NewReaderMember(cp.MemberReaderConfig{Leads: r.rank == 0, Hello: cp.ReaderHello{
+	r.member = cp.NewReaderMember(cp.MemberReaderConfig{Leads: r.ranks.rank == 0, Hello: cp.ReaderHello{
 		CP:     sstmsg.CPReader{Contact: contact, ReaderID: control[0]},
 		DP:     sstmsg.EvpathReader{Contact: contact, ReaderID: data[0]},
 		Params: p.common(),
 	}})
-	if r.rank != 0 {
+	if r.ranks.rank != 0 {
 		return
 	}
 	r.leader = cp.NewReaderLeader(cp.ReaderConfig{
-		Members: r.ranks, Params: p.common(), Planes: []string{planeEvpath}, SpecPreload: p.preloads(r.ranks),
+		Members: r.ranks.size, Params: p.common(), Planes: []string{planeEvpath}, SpecPreload: p.preloads(r.ranks.size),
 		Latest: p.AlwaysProvideLatestTimestep, Observer: r.cfg.Observer,
 	})
 }
 
 // refuse gives up before it has begun. The other ranks wait for our hello, and
-// are told that it does not come.
-func (r *Reader) refuse(err error) {
+// are told that it does not come: they open without a rank that has been
+// cancelled, and fail with one whose configuration is refused. Nobody opens
+// without rank 0.
+func (r *Reader) refuse(ctx context.Context, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	failed := &cp.StreamFailed{Cause: cp.NewFault(err)}
-	if r.rank == 0 {
-		r.tell(failed, r.others()...)
-	} else {
-		r.tell(&cp.Left{}, 0)
+	if r.ranks.rank != 0 && ctx.Err() != nil {
+		r.ranks.send(&cp.Left{}, 0)
+		return
 	}
+	r.ranks.sayFailed(err)
 }
 
 // giveUp leaves nothing behind but a handshake that goes on without its caller.
@@ -169,9 +174,9 @@ func (r *Reader) giveUp(err error) {
 
 // follow is the opening of every rank but 0: it waits for what rank 0 says.
 func (r *Reader) follow(ctx context.Context) error {
-	if r.rank == 1 { // one line for the stream, not one for each rank
+	if r.ranks.rank == 1 { // one line for the stream, not one for each rank
 		defer explain(ctx, r.session.log, func() (string, []any) {
-			args := []any{"stream", r.name, "rank", r.rank, "of", r.ranks}
+			args := []any{"stream", r.name, "rank", r.ranks.rank, "of", r.ranks.size}
 			return "waiting for rank 0 of the reader, which looks for the writer", append(args, until(ctx)...)
 		})()
 	}
@@ -232,7 +237,7 @@ func (r *Reader) find(ctx context.Context, f *finder) error {
 // knock goes through the opening on a link that is up.
 func (r *Reader) knock(ctx context.Context, f *finder) outcome {
 	defer explain(ctx, r.session.log, func() (string, []any) {
-		args := []any{"stream", f.path, "writer", r.peer(), "phase", r.phase(), "ranks", r.ranks}
+		args := []any{"stream", f.path, "writer", r.peer(), "phase", r.phase(), "ranks", r.ranks.size}
 		return "connected; waiting for the writer to let us in, which ADIOS2 does in its Open or its next EndStep", append(args, until(ctx)...)
 	})()
 	if err := r.attempt(f); err != nil {

@@ -43,8 +43,7 @@ type ReaderConfig struct {
 type Reader struct {
 	name    string
 	cfg     ReaderConfig
-	rank    int
-	ranks   int
+	ranks   cohortLink // guarded by mu, but for the numbers
 	session *Session
 	own     bool
 	plane   *dp.Evpath
@@ -58,8 +57,7 @@ type Reader struct {
 	member   *cp.ReaderMember
 	leader   *cp.ReaderLeader // rank 0 only
 	inbox    inbox
-	channel  cohort.Channel // nil with one rank
-	here     map[int]bool   // at rank 0: other ranks that have neither closed nor died; elsewhere: rank 0 while the stream goes on
+	here     map[int]bool // at rank 0: other ranks that have neither closed nor died; elsewhere: rank 0 while the stream goes on
 	ids      []int64
 	changed  signal
 	released bool // resources are given back
@@ -337,4 +335,4 @@ func (r *Reader) failLocked(op string, err error) error {
 func (r *Reader) Name() string { return r.name }
 
 // Rank returns the number of this rank in the reader's cohort.
-func (r *Reader) Rank() int { return r.rank }
+func (r *Reader) Rank() int { return r.ranks.rank }

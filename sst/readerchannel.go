@@ -2,103 +2,42 @@ package sst
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
-	"github.com/weft-fabric/weft/sst/cohort"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
 // This file is how the ranks of a reader talk to each other. Rank 0 talks to
-// itself through two queues, see readermachine.go, and a reader of one rank has
-// no channel at all.
+// itself through two queues, see readermachine.go.
 
 // join opens our end of the reader's channel.
 func (r *Reader) join() error {
-	if r.ranks == 1 {
-		return nil
-	}
 	r.mu.Lock() // what the others have sent already waits until the channel is ours
 	defer r.mu.Unlock()
-	ch, err := r.cfg.Cohort.Join("reader "+r.name, (*readerHandler)(r))
-	switch {
-	case errors.Is(err, cohort.ErrClosed):
-		return fmt.Errorf("%w: %w", ErrClosed, err)
-	case err != nil:
-		return fmt.Errorf("joining the cohort: %w", err)
-	}
-	r.channel = ch
-	return nil
+	return r.ranks.join(r.cfg.Cohort, "reader "+contactPath(r.name), r)
 }
 
 // leaveChannel ends our part in the channel, after what was said.
 func (r *Reader) leaveChannel() {
 	r.mu.Lock()
-	ch := r.channel
-	r.channel = nil
-	r.mu.Unlock()
-	if ch != nil {
-		ch.Close()
-	}
+	defer r.mu.Unlock()
+	r.ranks.leave()
 }
 
-// tell sends to other ranks. Whether one is gone the channel tells us by itself.
-// The caller holds mu.
-func (r *Reader) tell(m cp.Message, ranks ...int) {
-	if r.channel == nil || len(ranks) == 0 {
-		return
-	}
-	b := cp.AppendMessage(nil, m)
-	for _, rank := range ranks {
-		if err := r.channel.Send(rank, b); errors.Is(err, cohort.ErrClosed) {
-			r.cutOff(err)
-			return
-		}
-	}
-}
-
-// cutOff takes in that the program has closed its cohort under the reader: nobody
-// else can tell us. The caller holds mu.
-func (r *Reader) cutOff(err error) {
-	r.channel = nil
+// undelivered gives up a rank that cannot be told what it has to know. The caller
+// holds mu, and may be in the middle of what a machine wants.
+func (r *Reader) undelivered(rank int, err error) {
 	if r.session == nil {
-		return
+		return // nothing has begun: the others find that out by themselves
 	}
-	r.session.background(func(context.Context) {
-		if r.rank != 0 {
-			(*readerHandler)(r).Lost(0, err)
-			return
-		}
-		for _, rank := range r.others() {
-			(*readerHandler)(r).Lost(rank, err)
-		}
-	})
+	r.session.background(func(context.Context) { r.lostRank(rank, err) })
 }
 
-// others are all ranks but 0.
-func (r *Reader) others() []int {
-	list := make([]int, 0, r.ranks-1)
-	for rank := 1; rank < r.ranks; rank++ {
-		list = append(list, rank)
-	}
-	return list
-}
-
-// readerHandler is a Reader as its cohort sees it.
-type readerHandler Reader
-
-// Message takes a message of another rank.
-func (h *readerHandler) Message(from int, b []byte) {
-	r := (*Reader)(h)
-	m, err := cp.ParseMessage(b)
-	if err != nil {
-		h.Lost(from, fmt.Errorf("message of rank %d: %w: %w", from, ErrProtocol, err))
-		return
-	}
+// heardRank takes a message of another rank.
+func (r *Reader) heardRank(from int, m cp.Message) {
 	switch {
 	case r.member == nil: // we have nothing but bad news
 		return
-	case r.rank != 0:
+	case r.ranks.rank != 0:
 		r.fromLeader(m)
 		return
 	}
@@ -123,12 +62,11 @@ func (r *Reader) fromLeader(m cp.Message) {
 	r.handle(cp.FromLeader{Msg: m})
 }
 
-// Lost takes in that another rank is gone. Rank 0 tells the others.
-func (h *readerHandler) Lost(rank int, err error) {
-	r := (*Reader)(h)
+// lostRank takes in that another rank is gone. Rank 0 tells the others.
+func (r *Reader) lostRank(rank int, err error) {
 	switch {
 	case r.member == nil:
-	case r.rank == 0:
+	case r.ranks.rank == 0:
 		r.goodbyeOf(rank)
 		r.leaderEvent(cp.MemberLost{Member: rank, Err: err})
 	case rank == 0:

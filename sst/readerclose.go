@@ -51,7 +51,7 @@ func (r *Reader) waitForOthers() error {
 		}
 		if first {
 			defer explain(ctx, r.session.log, func() (string, []any) {
-				args := []any{"stream", r.name, "rank", r.rank, "ranks that have not closed", r.stillHere()}
+				args := []any{"stream", r.name, "rank", r.ranks.rank, "ranks that have not closed", r.stillHere()}
 				return "closing: waiting for the other ranks of the reader", append(args, until(ctx)...)
 			})()
 		}
@@ -66,7 +66,7 @@ func (r *Reader) waitForOthers() error {
 // needed reports whether other ranks rely on us. The caller holds mu.
 func (r *Reader) needed() bool {
 	switch {
-	case r.ranks == 1 || r.aborted:
+	case r.ranks.size == 1 || r.aborted:
 		return false
 	case r.leader != nil:
 		return len(r.here) > 0 && !errors.Is(r.leader.Failure(), ErrRankFailed)
@@ -92,7 +92,7 @@ func (r *Reader) abort(err error) {
 		r.lead(cp.LeaveNow{Err: err})
 	}
 	if r.leader != nil {
-		r.tell(&cp.StreamEnd{}, r.others()...) // to those that have closed before us
+		r.ranks.send(&cp.StreamEnd{}, r.ranks.others()...) // to those that have closed before us
 	}
 	r.changed.notify()
 	r.unlock()

@@ -408,34 +408,13 @@ func TestCohortOpenFails(t *testing.T) {
 			t.Errorf("%v does not name the parameter", errs[2])
 		}
 	})
-	t.Run("parameters of the other side at rank 0", func(t *testing.T) {
-		errs := local(t, ranks).open(bounded(t), streamName(t), func(rank int) sst.ReaderConfig {
-			if rank == 0 {
-				return sst.ReaderConfig{Params: sst.Params{QueueLimit: 4}}
-			}
-			return sst.ReaderConfig{}
-		})
-		same(t, errs, sst.ErrParam)
-	})
-	t.Run("parameters of the other side at rank 1", func(t *testing.T) {
-		within(t, 5*time.Second, "Open", func() {
-			errs := local(t, ranks).open(bounded(t), streamName(t), func(rank int) sst.ReaderConfig {
-				if rank == 1 {
-					return sst.ReaderConfig{Params: sst.Params{QueueLimit: 4}}
-				}
-				return sst.ReaderConfig{}
-			})
-			wants(t, "rank 1", errs[1], sst.ErrParam)
-			same(t, []error{errs[0], errs[2]}, sst.ErrRankFailed)
-		})
-	})
 	t.Run("a session that is closed", func(t *testing.T) {
 		for bad := range ranks {
 			x := local(t, ranks)
 			x.sessions[bad].Close()
 			within(t, 5*time.Second, "Open", func() {
 				for rank, err := range x.open(bounded(t), streamName(t), all(sst.ReaderConfig{})) {
-					if rank == bad || bad == 0 {
+					if rank == bad {
 						wants(t, "Open", err, sst.ErrClosed)
 					} else {
 						wants(t, "Open", err, sst.ErrRankFailed)

@@ -81,7 +81,7 @@ func (r *Reader) Info() ReaderInfo {
 		Writer: r.peerLocked(), Ranks: len(r.response.CP), Plane: planeEvpath, Release: r.release,
 		Preload: r.preloading(), Learned: r.plane.Learned(), ColumnMajor: r.response.Params.IsRowMajor == 0,
 		Distribution: distribution(r.response.Params.StepDistributionMode), Observer: r.cfg.Observer && r.weft,
-		Rank: r.rank, Size: r.ranks, FirstStep: uint64(r.member.FirstStep()), Taken: c.taken, Skipped: r.member.Skipped(),
+		Rank: r.ranks.rank, Size: r.ranks.size, FirstStep: uint64(r.member.FirstStep()), Taken: c.taken, Skipped: r.member.Skipped(),
 		Queued: r.member.Queued(), Held: len(r.steps), Waited: c.waiting, Writers: r.writerRanks(),
 	}
 	for _, h := range r.steps {
@@ -104,7 +104,7 @@ func (r *Reader) Info() ReaderInfo {
 // know. The caller holds mu.
 func (r *Reader) preloading() bool {
 	if r.counts.taken == 0 {
-		return r.cfg.Params.preloads(r.ranks)
+		return r.cfg.Params.preloads(r.ranks.size)
 	}
 	return r.counts.pushed || r.plane.Learned()
 }

@@ -116,11 +116,11 @@ func (r *Reader) leaderActions(actions []cp.ReaderAction) {
 			if a.Member == 0 {
 				r.inbox.leader = append(r.inbox.leader, a.Msg)
 			} else {
-				r.tell(a.Msg, a.Member)
+				r.ranks.send(a.Msg, a.Member)
 			}
 		case cp.ToAll:
 			r.inbox.leader = append(r.inbox.leader, a.Msg)
-			r.tell(a.Msg, r.others()...)
+			r.ranks.send(a.Msg, r.ranks.others()...)
 		case cp.OpenFailed:
 			r.outcome(outcome{err: a.Err})
 		case cp.TryAgain:
@@ -146,10 +146,10 @@ func (r *Reader) memberActions(actions []cp.ReaderMemberAction) (t taken) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case cp.ToLeader:
-			if r.rank == 0 {
+			if r.ranks.rank == 0 {
 				r.inbox.member = append(r.inbox.member, a.Msg)
 			} else {
-				r.tell(a.Msg, 0)
+				r.ranks.send(a.Msg, 0)
 			}
 		case cp.Opened:
 			r.accepted(a.ReaderOpened)
@@ -203,7 +203,9 @@ func (r *Reader) outcome(o outcome) {
 	}
 }
 
-// receive takes a message of the writer.
+// receive takes a message of the writer. The memory of a whole step is not used
+// again but left to the garbage collector: what its records say can be asked
+// after the step has ended, for as long as the program keeps it.
 func (r *Reader) receive(m sstmsg.Message, free func()) {
 	if r.leader == nil { // a writer talks to rank 0 only
 		free()
@@ -212,6 +214,9 @@ func (r *Reader) receive(m sstmsg.Message, free func()) {
 	r.mu.Lock()
 	if m, ok := m.(*sstmsg.TimestepMetadata); ok {
 		r.counts.came(m.Step)
+		if m.Metadata != nil {
+			free = nil
+		}
 	}
 	r.lead(cp.FromWriter{Msg: m, Free: free})
 	r.unlock()

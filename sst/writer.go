@@ -77,12 +77,12 @@ type Writer struct {
 	pool     *step.HeapPool    // memory of ended steps
 
 	mu        sync.Mutex
-	channel   cohort.Channel
+	ranks     cohortLink       // the numbers never change
 	leader    *cp.WriterLeader // rank 0 only
 	member    *cp.WriterMember // nil until the cohort was joined
 	work      []event          // for the machines, in order
 	working   bool             // somebody carries it out
-	ranks     []rankState      // rank 0: what the others have done
+	states    []rankState      // rank 0: what the ranks have done
 	base      int              // first writer rank of this process
 	total     int              // writer ranks of the stream
 	published bool             // rank 0: readers may come
@@ -117,6 +117,7 @@ func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error)
 	if w.cfg.Cohort == nil {
 		w.cfg.Cohort = cohort.Solo()
 	}
+	w.ranks = cohortLink{rank: w.cfg.Cohort.Rank(), size: w.cfg.Cohort.Size(), undelivered: w.rankLost}
 	// What is wrong here is told to the other ranks, so it must not keep us from
 	// joining them.
 	err := w.prepare(ctx)
@@ -306,10 +307,7 @@ func (w *Writer) end(err error) {
 	case w.leader != nil:
 		w.tellLeader(cp.EndStream{Err: err})
 	case w.member != nil && !drained && !told:
-		if errors.Is(err, ErrClosed) { // for the others it is no end, but a loss
-			err = fmt.Errorf("%w: it has ended before the stream did", ErrRankFailed)
-		}
-		w.tellRanks(err)
+		w.ranks.sayFailed(err)
 	}
 	for _, r := range w.eager {
 		w.session.turnAway(r.link, r.msg)
@@ -329,11 +327,8 @@ func (w *Writer) end(err error) {
 func (w *Writer) detach() {
 	w.unpublish()
 	w.mu.Lock()
-	channel := w.channel
+	w.ranks.leave()
 	w.mu.Unlock()
-	if channel != nil {
-		_ = channel.Close() // what was sent goes out all the same, or nobody is there any more
-	}
 	if w.session == nil {
 		return
 	}

@@ -2,10 +2,7 @@ package sst
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
-	"github.com/weft-fabric/weft/sst/cohort"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
@@ -66,24 +63,21 @@ func (w *Writer) settle() {
 func (w *Writer) lead(a cp.WriterAction) {
 	switch a := a.(type) {
 	case cp.SendToReader:
-		w.sendTo(a.Reader, a.Msg)
+		if r := w.readers[a.Reader]; r != nil && r.link != nil {
+			w.session.post(r.link, a.Msg, r.options, nil)
+		}
 	case cp.ToAll:
 		w.written.told(a.Msg)
 		w.toOwnMember(a.Msg)
-		if n := len(w.ranks); n > 1 {
-			b := cp.AppendMessage(nil, a.Msg)
-			for to := 1; to < n; to++ {
-				w.send(to, b)
-			}
-		}
+		w.ranks.send(a.Msg, w.ranks.others()...)
 	case cp.ToMember:
 		if a.Member == 0 {
 			w.toOwnMember(a.Msg)
 		} else {
-			w.send(a.Member, cp.AppendMessage(nil, a.Msg))
+			w.ranks.send(a.Msg, a.Member)
 		}
 	case cp.DropReader:
-		w.dropReader(a.Reader, a.Err)
+		w.dropReader(a)
 	case cp.PublishContact:
 		w.publish = true
 		w.changed.notify()
@@ -118,7 +112,7 @@ func (w *Writer) act(a cp.WriterMemberAction) {
 		if w.leader != nil {
 			w.fromMember(0, a.Msg)
 		} else {
-			w.send(0, cp.AppendMessage(nil, a.Msg))
+			w.ranks.send(a.Msg, 0)
 		}
 	case cp.Welcomed:
 		w.base, w.total = a.Base, a.Ranks
@@ -153,58 +147,26 @@ func (w *Writer) join(broken error) error {
 	if w.ended {
 		return w.failure // the session was closed
 	}
-	c := w.cfg.Cohort
-	var err error
-	w.channel, err = c.Join("writer "+contactPath(w.name), (*writerHandler)(w))
-	switch {
-	case broken != nil && err == nil:
-		w.failure = broken
-		w.tellRanks(broken)
-		return broken
-	case broken != nil:
-		return broken
-	case err != nil:
-		return fmt.Errorf("joining the other ranks: %w", err)
-	}
-	hello, err := w.hello()
-	if err != nil {
-		w.failure = err
-		w.tellRanks(err)
+	err := w.ranks.join(w.cfg.Cohort, "writer "+contactPath(w.name), w)
+	if broken == nil && err != nil {
 		return err
 	}
-	if c.Rank() == 0 {
-		w.ranks = make([]rankState, c.Size())
+	var hello cp.WriterHello
+	if broken == nil {
+		hello, broken = w.hello()
+	}
+	if broken != nil {
+		w.failure = broken
+		w.ranks.sayFailed(broken)
+		return broken
+	}
+	if w.ranks.rank == 0 {
+		w.states = make([]rankState, w.ranks.size)
 		w.leader = cp.NewWriterLeader(w.leaderConfig(hello))
 	}
 	w.member = cp.NewWriterMember(cp.MemberConfig{Hello: hello, BlockInBegin: w.cfg.Params.BlockAt == atBeginStep})
 	w.tellMember(cp.MemberStart{})
 	return w.failure
-}
-
-// tellRanks says that this rank has failed: to all others, or to rank 0, which
-// passes it on.
-func (w *Writer) tellRanks(err error) {
-	c := w.cfg.Cohort
-	if w.channel == nil || c.Size() == 1 {
-		return
-	}
-	cause := cp.NewFault(fmt.Errorf("rank %d: %w", c.Rank(), err))
-	b := cp.AppendMessage(nil, &cp.StreamFailed{Cause: cause})
-	if c.Rank() != 0 {
-		w.send(0, b)
-		return
-	}
-	for to := 1; to < c.Size(); to++ {
-		w.send(to, b)
-	}
-}
-
-// send sends to another rank. That a rank is gone the handler is told, after the
-// rank's last message; but nobody tells it that our own cohort was closed.
-func (w *Writer) send(to int, b []byte) {
-	if err := w.channel.Send(to, b); err != nil && !errors.Is(err, cohort.ErrRankGone) {
-		w.rankLost(to, err)
-	}
 }
 
 // rankLost tells the machine that needs to know. Ranks other than 0 hear of each
@@ -227,7 +189,7 @@ type rankState struct {
 
 // fromMember hands a message of a member to the leader.
 func (w *Writer) fromMember(member int, m cp.Message) {
-	state := &w.ranks[member]
+	state := &w.states[member]
 	switch m := m.(type) {
 	case *cp.WriterHello:
 		state.hello = true
@@ -238,9 +200,6 @@ func (w *Writer) fromMember(member int, m cp.Message) {
 		state.tries = m.Try + 1
 	case *cp.Finished:
 		state.finished = true
-	case *cp.StreamFailed: // what it could not do as a member
-		w.tellLeader(cp.EndStream{Err: m.Cause})
-		return
 	}
 	w.tellLeader(cp.FromMember{Member: member, Msg: m})
 }
@@ -251,15 +210,15 @@ func (w *Writer) holdups(behind func(rankState) bool) []any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.leader == nil {
-		return []any{"rank", w.cfg.Cohort.Rank(), "see", "the log of rank 0"}
+		return []any{"rank", w.ranks.rank, "see", "the log of rank 0"}
 	}
 	var ranks []int
-	for i, s := range w.ranks {
+	for i, s := range w.states {
 		if behind(s) {
 			ranks = append(ranks, i)
 		}
 	}
-	if len(ranks) > 0 && len(w.ranks) > 1 {
+	if len(ranks) > 0 && len(w.states) > 1 {
 		return []any{"waiting for ranks", ranks}
 	}
 	args := []any{"steps", w.leader.Held(), "bytes", w.leader.HeldBytes()}
@@ -285,29 +244,21 @@ func (w *Writer) say(text string, args ...any) {
 	w.session.background(func(ctx context.Context) { w.session.log.WarnContext(ctx, text, args...) })
 }
 
-// writerHandler is the Writer as its channel sees it.
-type writerHandler Writer
-
-// Message takes a message of another rank.
-func (h *writerHandler) Message(from int, msg []byte) {
-	w := (*Writer)(h)
-	m, err := cp.ParseMessage(msg)
+// heardRank takes a message of another rank.
+func (w *Writer) heardRank(from int, m cp.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.member == nil || w.ended: // this rank could not even begin, or has left
-	case err != nil:
-		w.rankLost(from, fmt.Errorf("rank %d: %w: %w", from, ErrProtocol, err))
-	case w.leader != nil && from > 0 && from < len(w.ranks):
+	case w.leader != nil && from > 0 && from < len(w.states):
 		w.fromMember(from, m)
 	case w.leader == nil && from == 0:
 		w.tellMember(cp.FromLeader{Msg: m})
 	}
 }
 
-// Lost says that a rank is gone.
-func (h *writerHandler) Lost(rank int, err error) {
-	w := (*Writer)(h)
+// lostRank takes in that another rank is gone.
+func (w *Writer) lostRank(rank int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.ended {

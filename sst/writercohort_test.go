@@ -212,6 +212,9 @@ func TestWriterCohortDisagrees(t *testing.T) {
 					if err != nil && (!strings.Contains(err.Error(), wrong.text) || r != rank && !strings.Contains(err.Error(), fmt.Sprint("rank ", rank))) {
 						t.Errorf("rank %d: %v names neither rank %d nor %q", r, err, rank, wrong.text)
 					}
+					if at, ok := sst.ErrorRank(err); r != rank && (!ok || at != rank) {
+						t.Errorf("rank %d: %v is of rank %d, %v", r, err, at, ok)
+					}
 				}
 				empty(t, c.name)
 			})

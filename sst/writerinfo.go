@@ -75,7 +75,7 @@ func (w *Writer) Info() WriterInfo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	info := WriterInfo{
-		Path: w.path, Addr: w.session.Addr(), Rank: w.cfg.Cohort.Rank(), Size: w.cfg.Cohort.Size(),
+		Path: w.path, Addr: w.session.Addr(), Rank: w.ranks.rank, Size: w.ranks.size,
 		Base: w.base, Own: w.cfg.Ranks, Ranks: w.total, Plane: planeEvpath,
 		NextStep: uint64(w.member.NextStep()), Held: len(w.steps), Policy: w.policy(),
 		Written: w.written.total, Ending: w.finished,

@@ -17,20 +17,15 @@ import (
 // attached is a reader cohort as a writer's shell knows it. What comes first is
 // for rank 0, which speaks with the reader.
 type attached struct {
-	link     carrier.Link
-	options  sstmsg.Options
-	msg      *sstmsg.ReaderRegister
-	answered bool // it got the WriterResponse
-	active   bool // it has activated, and may be told things
-	closed   bool // it got a WriterClose
-
-	weft   bool
-	ranks  []sstmsg.EvpathReader // how its ranks are reached
-	ids    []int64               // identities that we issued for it
-	served uint64                // bytes that this process has sent to it
-	far    map[int][]farPush     // blocks that wait for a connection, by reader rank
-	links  map[int]carrier.Link  // to reader ranks that blocks were pushed to
-	gone   bool                  // dropped
+	link    carrier.Link
+	options sstmsg.Options
+	weft    bool
+	ranks   []sstmsg.EvpathReader // how its ranks are reached
+	ids     []int64               // identities that we issued for it
+	served  uint64                // bytes that this process has sent to it
+	far     map[int][]farPush     // blocks that wait for a connection, by reader rank
+	links   map[int]carrier.Link  // to reader ranks that blocks were pushed to
+	gone    bool                  // dropped
 }
 
 // registration is one that has to wait.
@@ -69,7 +64,7 @@ func (w *Writer) registerNow(l carrier.Link, m *sstmsg.ReaderRegister) {
 	}
 	key := w.nextKey
 	w.nextKey++
-	r := &attached{link: l, options: w.optionsFor(l), msg: m, ranks: m.Evpath}
+	r := &attached{link: l, options: w.optionsFor(l), ranks: m.Evpath}
 	r.weft = r.options.Weft
 	w.readers[key] = r
 	w.session.use(l)
@@ -124,9 +119,6 @@ func (w *Writer) fromReader(key readerKey, m sstmsg.Message) {
 	if w.leader == nil || r == nil {
 		return
 	}
-	if _, ok := m.(*sstmsg.ReaderActivate); ok {
-		r.active = true
-	}
 	w.tellLeader(cp.FromReader{Reader: key, Msg: m})
 }
 
@@ -180,56 +172,30 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	w.session.post(l, reply, sstmsg.Options{}, d.release)
 }
 
-// sendTo sends on the control link of a reader.
-func (w *Writer) sendTo(key readerKey, m sstmsg.Message) {
-	r := w.readers[key]
-	if r == nil || r.link == nil {
-		return
-	}
-	switch m.(type) {
-	case *sstmsg.WriterResponse:
-		r.answered = true
-	case *sstmsg.WriterClose:
-		r.closed = true
-	}
-	w.session.post(r.link, m, r.options, nil)
-}
-
-// dropReader forgets a reader at rank 0.
-func (w *Writer) dropReader(key readerKey, err error) {
-	r := w.readers[key]
+// dropReader forgets a reader at rank 0. One that has no ear for the reason sees
+// the end of its link, even if other streams share it (docs/decisions/0003).
+func (w *Writer) dropReader(a cp.DropReader) {
+	r := w.readers[a.Reader]
 	if r == nil {
 		return
 	}
-	if err != nil {
-		w.sendAway(key, r, err)
+	w.forget(a.Reader)
+	if a.Err == nil {
+		return
 	}
-	w.forget(key)
-	if err != nil && w.failure == nil {
+	args := []any{"stream", w.path, "reader", r.link.Info().Remote.String(), "error", a.Err}
+	if a.Cut {
+		if n := w.session.streamsOn(r.link); n > 0 {
+			args = append(args, "other streams that lose the connection with it", n)
+		}
+		r.link.Abort(a.Err)
+	}
+	if w.failure == nil {
 		what := "a reader failed; the stream goes on"
-		if errors.Is(err, ErrEvicted) {
+		if errors.Is(a.Err, ErrEvicted) {
 			what = "a reader was detached: it is too slow; the stream goes on"
 		}
-		w.say(what, "stream", w.path, "reader", r.link.Info().Remote.String(), "error", err)
-	}
-}
-
-// sendAway sees to it that a reader does not wait for us any more. A Weft reader
-// is told, whatever it waits for. An ADIOS2 reader expects nothing before it has
-// activated, and takes a WriterClose for a normal end: it sees the end of its link.
-func (w *Writer) sendAway(key readerKey, r *attached, err error) {
-	switch {
-	case !r.weft && (!r.active || !errors.Is(err, ErrClosed)):
-		r.link.Abort(err)
-	case !r.weft || r.closed:
-	case !r.answered:
-		w.session.sayEnded(r.link, r.msg.Condition)
-	default:
-		m := &sstmsg.WriterClose{ReaderID: r.msg.CP[0].ReaderID, FinalStep: w.leader.NextStep() - 1}
-		if !errors.Is(err, ErrClosed) {
-			m.Code, m.Reason = sstmsg.CloseFailed, err.Error()
-		}
-		w.sendTo(key, m)
+		w.say(what, args...)
 	}
 }
 

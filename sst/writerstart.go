@@ -34,7 +34,7 @@ func (w *Writer) leaderConfig(hello cp.WriterHello) cp.WriterConfig {
 	p := &w.cfg.Params
 	w.warn = p.warnBytes()
 	return cp.WriterConfig{
-		Members: w.cfg.Cohort.Size(), Contact: hello.Contact, Params: hello.Params,
+		Members: w.ranks.size, Contact: hello.Contact, Params: hello.Params,
 		Plane: planeEvpath, Wire: w.wireParams(), PlaneInfo: func(rank int) string { return fmt.Sprintf("weft evpath rank %d", rank) },
 		Rendezvous: p.rendezvous(),
 		QueueLimit: p.QueueLimit, QueueLimitBytes: p.QueueLimitBytes, Discard: p.QueueFullPolicy == policyDiscard, BlockInBegin: p.BlockAt == atBeginStep,

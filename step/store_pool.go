@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/weft-fabric/weft/internal/invariants"
 )
 
 // idleSteps is how many steps a segment waits in a pool for another use. Then
@@ -101,6 +103,7 @@ func (p *HeapPool) search(size int) int {
 
 // put takes a segment back.
 func (p *HeapPool) put(s *segment) {
+	invariants.Poison(s.mem)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.step = p.steps

@@ -30,6 +30,14 @@ func TestCheckf(t *testing.T) {
 	broken(t, "invariant: head 5 is past 4", func() { Checkf(false, "head %d is past %d", 5, 4) })
 }
 
+func TestPoison(t *testing.T) {
+	b := []byte("abc")
+	Poison(b[:2])
+	if (b[0] == 'a') == Enabled || (b[1] == 'b') == Enabled || b[2] != 'c' {
+		t.Errorf("%q, while Enabled is %v", b, Enabled)
+	}
+}
+
 func TestCloseChecker(t *testing.T) {
 	var c CloseChecker
 	c.CheckOpen()

@@ -9,6 +9,10 @@ const Enabled = false
 // arguments cost something.
 func Checkf(ok bool, format string, args ...any) {}
 
+// Poison overwrites memory that its owner has given back, so that whoever still
+// reads it is found out.
+func Poison(b []byte) {}
+
 // CloseChecker catches the second close, and the use after a close, of an internal object that has
 // one owner. Public handles have an idempotent Close and do not use it. The zero value is open.
 // Without the build tag it has no size: do not make it the last field of a struct, which would be

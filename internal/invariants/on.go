@@ -19,6 +19,14 @@ func Checkf(ok bool, format string, args ...any) {
 	}
 }
 
+// Poison overwrites memory that its owner has given back, so that whoever still
+// reads it is found out.
+func Poison(b []byte) {
+	for i := range b {
+		b[i] = 0xdb
+	}
+}
+
 // CloseChecker catches the second close, and the use after a close, of an internal object that has
 // one owner. Public handles have an idempotent Close and do not use it. The zero value is open.
 type CloseChecker struct {

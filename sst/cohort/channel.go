@@ -93,7 +93,7 @@ func (c *channel) Send(to int, msg []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case c.closed:
+	case c.closed || h.closed:
 		return c.sending(to, ErrClosed)
 	case to < 0 || to >= h.size:
 		return c.sending(to, fmt.Errorf("%w: the cohort has %d ranks", ErrRank, h.size))
@@ -123,6 +123,9 @@ func (c *channel) Close() error {
 		return nil
 	}
 	c.end()
+	if h.closed { // to the others we are dead
+		return nil
+	}
 	h.mover.left(c)
 	h.forget(c)
 	return nil

@@ -43,8 +43,9 @@ type Cohort interface {
 	Join(name string, h Handler) (Channel, error)
 	// Close leaves the cohort: channels that are still open end as if this
 	// process had died, but what was sent before is still delivered if the others
-	// take it in time. It has joined every goroutine when it returns, so it must
-	// not be called in a Handler. Idempotent.
+	// take it in time. Here the handlers of those channels are told what has come,
+	// and that every rank they exchange messages with is lost. It has joined every
+	// goroutine when it returns, so it must not be called in a Handler. Idempotent.
 	Close() error
 }
 
@@ -73,7 +74,8 @@ type Handler interface {
 	// to the receiver, who must not change it.
 	Message(from int, msg []byte)
 	// Lost says that a rank is gone: dead, closed without leaving the channel, or
-	// not reachable. Every rank hears of every other, once for each, after its
+	// not reachable, which it is as well once this rank has closed the cohort: then
+	// the error wraps ErrClosed, too. Every rank hears of every other, once for each, after its
 	// last message. A rank that had left the channel before is not lost. A rank
 	// that leaves the cohort without having joined the channel is.
 	//

@@ -36,6 +36,7 @@ func TestConformance(t *testing.T) {
 				{"death before join", conformDeathBeforeJoin},
 				{"close in handler", conformCloseInHandler},
 				{"close", conformClose},
+				{"close with open channels", conformCloseOpen},
 				{"slow handler", conformSlowHandler},
 			} {
 				t.Run(c.name, func(t *testing.T) { c.run(t, m) })
@@ -505,6 +506,57 @@ func conformClose(t *testing.T, m maker) {
 		}
 		within(t, 2*time.Second, "Close", wg.Wait)
 	}
+}
+
+// Whoever closes its cohort under an open channel hears there that the others are
+// lost, after what has come, and before Close returns.
+func conformCloseOpen(t *testing.T, m maker) {
+	for victim := range 3 {
+		ranks := m.make(t, 4)
+		ends := joinAll(t, ranks, "s")
+		ends[3].Close()
+		waitLeft(t, ranks[0], ends[0].Channel, 3)
+		within(t, 2*time.Second, "Close", func() { ranks[victim].Close() })
+		e := ends[victim]
+		if victim != 0 {
+			e.wantsLost(0)
+		} else {
+			e.wantsLost(1)
+			e.wantsLost(2)
+		}
+		e.quiet()
+		wants(t, "after Close", e.Send(e.partner(victim), nil), ErrClosed)
+		e.Channel.Close()
+		for i, o := range ends[:3] { // to the others it is dead, whatever it does now
+			if i != victim {
+				o.wantsLost(victim)
+			}
+		}
+	}
+}
+
+// partner is a rank that one may send to.
+func (end) partner(rank int) int {
+	if rank == 0 {
+		return 1
+	}
+	return 0
+}
+
+// waitLeft waits until a rank knows that another has left a channel.
+func waitLeft(t *testing.T, c Cohort, ch Channel, rank int) {
+	t.Helper()
+	for range 10_000 {
+		h := ch.(*channel).hub
+		h.mu.Lock()
+		_, left := ch.(*channel).left[rank]
+		h.mu.Unlock()
+		if left {
+			return
+		}
+		<-pauseBriefly()
+	}
+	t.Fatalf("rank %d of %d does not hear that %d has left", c.Rank(), c.Size(), rank)
 }
 
 // One slow handler does not hold up another channel, or Send.

@@ -221,15 +221,38 @@ func (h *hub) waitRoom(c *channel, limit int) {
 }
 
 // shut ends all channels; it returns false if that was done before. The caller
-// holds mu, and waits for calls without it.
+// holds mu, and waits for calls without it: what has come is still handed over,
+// and then that everybody is lost, so that nobody here waits on.
 func (h *hub) shut() bool {
 	if h.closed {
 		return false
 	}
-	h.closed = true
+	err := fmt.Errorf("%w: rank %d has closed the cohort itself: %w", ErrRankGone, h.rank, ErrClosed)
 	for _, c := range h.channels {
-		c.end()
+		if c.handler == nil {
+			c.end()
+			continue
+		}
+		for _, rank := range h.partners() {
+			_, left := c.left[rank]
+			if _, gone := h.gone[rank]; !left && !gone {
+				c.push(event{from: rank, lost: err})
+			}
+		}
 	}
+	h.closed = true
 	clear(h.channels)
 	return true
+}
+
+// partners are the ranks that this one exchanges messages with.
+func (h *hub) partners() []int {
+	if h.rank != 0 {
+		return []int{0}
+	}
+	ranks := make([]int, 0, h.size-1)
+	for rank := 1; rank < h.size; rank++ {
+		ranks = append(ranks, rank)
+	}
+	return ranks
 }

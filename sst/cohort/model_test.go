@@ -115,6 +115,15 @@ func (h *history) tellLoss(s *site, dead int) {
 	}
 }
 
+// tellAllLost is what a rank hears that closes its own cohort.
+func (h *history) tellAllLost(s *site, rank int) {
+	for other := range h.ranks {
+		if other != rank && (rank == 0 || other == 0) && !s.left[other] && !h.closed[other] {
+			s.pending[rank] = append(s.pending[rank], fmt.Sprintf("lost %d", other))
+		}
+	}
+}
+
 func (h *history) anyRank(t *rapid.T) int {
 	return rapid.IntRange(0, len(h.ranks)-1).Draw(t, "rank")
 }
@@ -195,7 +204,8 @@ func (h *history) close(t *rapid.T) {
 		return
 	}
 	for _, e := range h.ends {
-		if e.rank == rank {
+		if e.rank == rank && !e.closed {
+			h.tellAllLost(h.site(e.key), rank)
 			h.stop(e)
 		}
 	}

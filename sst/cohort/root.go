@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -213,7 +214,7 @@ func (g *gatherer) greet(conn net.Conn) {
 		g.vacate(rank)
 	}
 	_ = conn.Close()
-	if err == nil || errors.Is(err, io.EOF) || g.ctx.Err() != nil {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || g.ctx.Err() != nil {
 		return // somebody looked in: a rank that tries several addresses, a port scan
 	}
 	g.mu.Lock()

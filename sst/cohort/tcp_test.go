@@ -185,6 +185,40 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// Who looks in and hangs up, one way or another, is not worth a line: a rank that
+// finds two ways to rank 0 does so at each start.
+func TestLookingInIsNoNews(t *testing.T) {
+	f := startRoot(bounded(t), t, 2, nil)
+	for range 20 {
+		conn := dialRaw(t, f.addr, "")
+		conn.(*net.TCPConn).SetLinger(0) // a reset
+		conn.Close()
+		dialRaw(t, f.addr, "").Close()
+	}
+	within(t, 5*time.Second, "forming", func() { f.finish(2) })
+	if text := f.log.String(); strings.Contains(text, "refused") {
+		t.Error(text)
+	}
+}
+
+// A rank whose host answers no more is lost, with that as the reason.
+func TestVanishedHost(t *testing.T) {
+	for _, far := range []int{0, 1} {
+		ranks := makeTCP(t, 2)
+		ends := joinAll(t, ranks, "s")
+		near := 1 - far
+		c := ranks[near].(*tcp)
+		c.mu.Lock()
+		l := c.links[far]
+		c.mu.Unlock()
+		l.vanished(errors.New("no answer"))
+		if e := ends[near].next(); e.from != far || !errors.Is(e.lost, ErrRankGone) || !strings.Contains(e.lost.Error(), "no answer") {
+			t.Errorf("%+v", e)
+		}
+		ends[far].wantsLost(near)
+	}
+}
+
 func dialRaw(t *testing.T, addr, say string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)

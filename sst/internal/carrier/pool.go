@@ -3,6 +3,8 @@ package carrier
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/weft-fabric/weft/internal/invariants"
 )
 
 // minPooled is the size, in bytes, from which on record memory is kept for
@@ -62,6 +64,7 @@ func (p *pool) put(b []byte) {
 	if cap(b) < minPooled || cap(b) > p.limit {
 		return
 	}
+	invariants.Poison(b[:cap(b)])
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free = append(p.free, b[:0])

@@ -102,6 +102,7 @@ func (m *StreamFailed) layout(c *coder) { c.fault(&m.Cause) }
 func (c *coder) fault(f *Fault) {
 	c.text(&f.Text)
 	c.u64(&f.Kinds)
+	c.i64(&f.Rank)
 }
 
 func (c *coder) reader(k *ReaderKey) { c.num((*int)(k)) }

@@ -106,7 +106,7 @@ func TestCodecKinds(t *testing.T) {
 // codecSamples are messages that have something in every field.
 func codecSamples() []Message {
 	blob := sstmsg.ByteBlob([]byte("blob"))
-	fault := Fault{Text: "why", Kinds: 3}
+	fault := Fault{Text: "why", Kinds: 3, Rank: 2}
 	format := sstmsg.FormatBlock{Body: blob, ID: sstmsg.ByteBlob([]byte("id"))}
 	step := &sstmsg.TimestepMetadata{
 		ReaderID: 1, Step: 2, CohortSize: 3, PreloadMode: 1, Formats: []sstmsg.FormatBlock{format},

@@ -62,6 +62,9 @@ func nameCohortMsg(m Message) string {
 		if m.Skipped > 0 {
 			s += fmt.Sprintf(" skipped %d", m.Skipped)
 		}
+		if m.Msg.PreloadMode != 0 {
+			s += fmt.Sprintf(" mode %d", m.Msg.PreloadMode)
+		}
 		for _, f := range m.Msg.Formats {
 			s += " +" + string(f.ID.Bytes())
 		}

@@ -37,11 +37,13 @@ var kinds = [...]error{
 	fs.ErrNotExist, fs.ErrPermission, fs.ErrExist, context.Canceled, context.DeadlineExceeded,
 }
 
-// Fault is an error that can travel between the ranks of a cohort: its text, and
-// which of the known errors it is. The zero Fault is none.
+// Fault is an error that can travel between the ranks of a cohort: its text,
+// which of the known errors it is, and which rank it began at. The zero Fault is
+// none.
 type Fault struct {
 	Text  string
 	Kinds uint64
+	Rank  int64 // from 1: that of member 0; 0 if it began at none of them
 }
 
 // NewFault makes a Fault of an error; of nil, the zero Fault.
@@ -50,6 +52,9 @@ func NewFault(err error) Fault {
 		return Fault{}
 	}
 	f := Fault{Text: err.Error()}
+	if rank, ok := ErrorRank(err); ok {
+		f.Rank = int64(rank) + 1
+	}
 	for i, k := range kinds {
 		if errors.Is(err, k) {
 			f.Kinds |= 1 << i
@@ -80,6 +85,42 @@ func (f Fault) Is(target error) bool {
 		}
 	}
 	return false
+}
+
+// errorRank implements placed.
+func (f Fault) errorRank() (int, bool) { return int(f.Rank - 1), f.Rank > 0 }
+
+// placed is an error that knows at which rank of the cohort it began.
+type placed interface {
+	error
+	errorRank() (int, bool)
+}
+
+// ErrorRank returns the rank of the cohort at which an error began, if it says so.
+func ErrorRank(err error) (int, bool) {
+	if p, ok := errors.AsType[placed](err); ok {
+		return p.errorRank()
+	}
+	return 0, false
+}
+
+// rankError is an error that began at a rank.
+type rankError struct {
+	rank int
+	error
+}
+
+func (e *rankError) Unwrap() error { return e.error }
+
+// errorRank implements placed.
+func (e *rankError) errorRank() (int, bool) { return e.rank, true }
+
+// At says at which rank of the cohort an error began, unless the error knows.
+func At(rank int, err error) error {
+	if _, known := ErrorRank(err); known {
+		return err
+	}
+	return &rankError{rank, err}
 }
 
 func orEOF(err error) error {

@@ -136,6 +136,7 @@ type (
 )
 
 // StreamFailed ends a stream for every member that it reaches, writer or reader.
+// A member that cannot go on, or not even begin, says it to the leader.
 type StreamFailed struct{ Cause Fault }
 
 func (*WriterHello) cohortMessage()  {}

@@ -21,7 +21,6 @@ type ReaderLeader struct {
 	response  *sstmsg.WriterResponse
 	peers     map[int]bool // writer ranks that are up, Peer pattern only
 	writers   []int64      // WSR_Stream of each writer rank that we talk to
-	hellos    int
 
 	// The members.
 	seats    []readerSeat
@@ -190,6 +189,8 @@ func (l *ReaderLeader) member(e FromMember) {
 		l.locked(e.Member)
 	case *Left:
 		l.left(e.Member)
+	case *StreamFailed:
+		l.memberFailed(e.Member, m.Cause)
 	}
 }
 

@@ -10,19 +10,36 @@ import (
 // writerClosed handles WriterClose: no step follows, or, from a Weft writer, it
 // says why the stream ends for us before its time.
 func (l *ReaderLeader) writerClosed(m *sstmsg.WriterClose) {
-	if l.phase != Streaming {
-		l.part()
-		return
-	}
+	var why error
 	switch m.Code {
 	case sstmsg.CloseEvicted:
-		l.fail(l.reason(ErrEvicted, m.Reason))
+		why = l.reason(ErrEvicted, m.Reason)
 	case sstmsg.CloseFailed:
-		l.fail(l.reason(ErrWriterLost, m.Reason))
-	default:
+		why = l.reason(ErrWriterLost, m.Reason)
+	}
+	switch {
+	case l.phase == Registering && l.weft():
+		l.turnedAway(why)
+	case why != nil && l.closing && (l.phase == Streaming || l.phase == Ended):
+		l.deserted(why)
+	case why != nil && l.phase == Streaming:
+		l.fail(why)
+	case l.phase == Streaming:
 		l.closing = true
 		l.finish()
+	default:
+		l.part()
 	}
+}
+
+// turnedAway handles a WriterClose instead of a response: the writer has
+// forgotten us. If it was closed, another one may come.
+func (l *ReaderLeader) turnedAway(why error) {
+	if why == nil {
+		l.tooLate(ErrTooLate)
+		return
+	}
+	l.openingFailed(why)
 }
 
 // reason puts an error together with what the writer says of it, which may begin
@@ -79,11 +96,16 @@ func (l *ReaderLeader) lost(err error) {
 			l.fail(why)
 			return
 		}
-		if !l.gone && (l.whole > 0 || l.Held() > 0) {
-			l.emit(ToAll{&WriterGone{NewFault(why)}})
-		}
-		l.gone = true
+		l.deserted(why)
 	}
+}
+
+// deserted takes in that a writer which has closed serves us no more.
+func (l *ReaderLeader) deserted(why error) {
+	if !l.gone && (l.whole > 0 || l.Held() > 0) {
+		l.emit(ToAll{&WriterGone{NewFault(why)}})
+	}
+	l.gone = true
 }
 
 // fail ends a stream whose writer is gone.
@@ -116,8 +138,8 @@ func (l *ReaderLeader) left(member int) {
 	switch {
 	case l.present == 0:
 		l.everybodyLeft()
-	case s.hello == nil && l.phase < Registering:
-		l.openingFailed(fmt.Errorf("reader rank %d closed while the others opened: %w", member, ErrRankLost))
+	case s.hello == nil: // it may have been the last one that was waited for
+		l.register()
 	}
 }
 
@@ -155,7 +177,21 @@ func (l *ReaderLeader) memberLost(member int, err error) {
 		return
 	}
 	l.takeOut(member)
-	why := fmt.Errorf("reader rank %d: %w: %w", member, ErrRankLost, orEOF(err))
+	l.cohortFails(At(member, fmt.Errorf("reader rank %d: %w: %w", member, ErrRankLost, orEOF(err))))
+}
+
+// memberFailed ends the stream for all because of a member that cannot go on, or
+// that could not even say hello: its own parameters were refused, say.
+func (l *ReaderLeader) memberFailed(member int, cause Fault) {
+	if l.seats[member].away {
+		return
+	}
+	l.takeOut(member)
+	l.cohortFails(At(member, fmt.Errorf("reader rank %d: %w", member, orClosed(cause.Err()))))
+}
+
+// cohortFails ends the stream for all.
+func (l *ReaderLeader) cohortFails(why error) {
 	switch l.phase {
 	case Idle, Querying, Registering:
 		l.cancel(why)
@@ -182,7 +218,7 @@ func (l *ReaderLeader) leaveNow(err error) {
 	case Idle, Querying, Registering:
 		l.cancel(err)
 	case Streaming, Ended, Broken:
-		l.toPresent(&StreamFailed{NewFault(orClosed(err))})
+		l.toPresent(&StreamFailed{NewFault(At(0, orClosed(err)))})
 		l.leave()
 	}
 }

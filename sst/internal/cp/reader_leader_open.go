@@ -54,9 +54,8 @@ func (l *ReaderLeader) hello(member int, h *ReaderHello) {
 		return
 	}
 	s.hello = h
-	l.hellos++
 	if h.Params != l.cfg.Params && (l.phase == Idle || l.phase == Querying) {
-		l.openingFailed(fmt.Errorf("reader rank %d has other parameters than rank 0: %q, not %q: %w", member, h.Params, l.cfg.Params, ErrParam))
+		l.openingFailed(At(member, fmt.Errorf("reader rank %d has other parameters than rank 0: %q, not %q: %w", member, h.Params, l.cfg.Params, ErrParam)))
 		return
 	}
 	l.register()
@@ -121,17 +120,32 @@ func (l *ReaderLeader) tooLate(err error) {
 // register sends ReaderRegister once the plane is chosen and every member can
 // be named in it.
 func (l *ReaderLeader) register() {
-	if l.phase != Querying || l.plane == "" || l.hellos < len(l.seats) {
+	if l.phase != Querying || l.plane == "" || !l.assembled() {
 		return
 	}
 	l.turn(Registering)
 	l.send(l.registration())
 }
 
+// assembled reports whether every member has said hello, or has left before.
+func (l *ReaderLeader) assembled() bool {
+	for i := range l.seats {
+		if s := &l.seats[i]; s.hello == nil && (i == 0 || !s.away) {
+			return false
+		}
+	}
+	return true
+}
+
+// registration names the members. One that has left without a hello is not known
+// to the writer.
 func (l *ReaderLeader) registration() *sstmsg.ReaderRegister {
 	m := &sstmsg.ReaderRegister{WriterID: l.attempt.StreamID, Condition: l.attempt.Register}
 	first := l.seats[0].hello
 	for _, s := range l.seats {
+		if s.hello == nil {
+			continue
+		}
 		c, d := s.hello.CP, s.hello.DP
 		c.Contact = l.contact(c.Contact, first.CP.Contact)
 		d.Contact = l.contact(d.Contact, first.DP.Contact)
@@ -218,7 +232,7 @@ func (l *ReaderLeader) activate() {
 	if err := l.check(m); err != nil {
 		l.failure = err
 		l.emit(OpenFailed{err})
-		l.toPresent(&StreamFailed{NewFault(err)})
+		l.toPresent(&StreamFailed{NewFault(At(0, err))})
 		l.leave()
 		return
 	}
@@ -269,7 +283,7 @@ func (l *ReaderLeader) openingFailed(err error) {
 	if !l.abandoned {
 		l.failure = err
 		l.emit(OpenFailed{err})
-		l.toPresent(&StreamFailed{NewFault(err)})
+		l.toPresent(&StreamFailed{NewFault(At(0, err))})
 	}
 	l.turn(Closed)
 	l.dropLink()
@@ -283,7 +297,7 @@ func (l *ReaderLeader) abandon(err error) {
 	}
 	l.abandoned, l.failure = true, err
 	l.emit(OpenFailed{err})
-	l.toPresent(&StreamFailed{NewFault(err)})
+	l.toPresent(&StreamFailed{NewFault(At(0, err))})
 }
 
 // cancel gives up an opening, in whatever phase.

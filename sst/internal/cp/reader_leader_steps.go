@@ -43,11 +43,12 @@ func (h *heldRead) settle(member int) {
 
 // step takes a step in. What a writer drops while nobody asks for a step must
 // not pile up: of a row of announcements that say no more than that, the first
-// one stands for all.
+// one stands for all. One that brings another preload mode says more: a writer
+// learns in the first step of its mode, which may be this one.
 func (l *ReaderLeader) step(m *sstmsg.TimestepMetadata, free func()) {
 	l.lastSeen = m.Step
 	if m.Metadata == nil {
-		if last := l.queue.last(); last != nil && last.drops > 0 && bare(m) {
+		if last := l.queue.last(); last != nil && last.drops > 0 && bare(m) && m.PreloadMode == last.msg.PreloadMode {
 			last.drops++
 		} else {
 			l.queue.push(arrival{msg: withoutData(m), drops: 1})
@@ -71,9 +72,10 @@ func bare(m *sstmsg.TimestepMetadata) bool {
 	return len(m.Formats) == 0
 }
 
-// withoutData copies what every reader needs of a step that is not delivered.
+// withoutData copies what every reader needs of a step that is not delivered: the
+// members' planes look at its preload mode.
 func withoutData(m *sstmsg.TimestepMetadata) *sstmsg.TimestepMetadata {
-	c := &sstmsg.TimestepMetadata{ReaderID: m.ReaderID, Step: m.Step, CohortSize: m.CohortSize, Attributes: make([]sstmsg.Block, len(m.Attributes))}
+	c := &sstmsg.TimestepMetadata{ReaderID: m.ReaderID, Step: m.Step, CohortSize: m.CohortSize, PreloadMode: m.PreloadMode, Attributes: make([]sstmsg.Block, len(m.Attributes))}
 	for i, a := range m.Attributes {
 		c.Attributes[i].Data = ownBlob(a.Data)
 	}

@@ -70,7 +70,7 @@ func (m *ReaderMember) Handle(e ReaderMemberEvent) []ReaderMemberAction {
 	case FromLeader:
 		m.receive(e.Msg)
 	case LeaderLost:
-		m.fail(fmt.Errorf("reader rank 0: %w: %w", ErrRankLost, orEOF(e.Err)))
+		m.fail(At(0, fmt.Errorf("reader rank 0: %w: %w", ErrRankLost, orEOF(e.Err))))
 	case Next:
 		m.next()
 	case Retain:

@@ -89,6 +89,12 @@ func discarded(n int64) ReaderEvent {
 	return from(&sstmsg.TimestepMetadata{ReaderID: testReader, Step: n, CohortSize: 1, Attributes: []sstmsg.Block{{}}})
 }
 
+// inMode changes the preload mode of a step.
+func inMode(mode int32, e ReaderEvent) ReaderEvent {
+	e.(FromWriter).Msg.(*sstmsg.TimestepMetadata).PreloadMode = mode
+	return e
+}
+
 // discardedWith is a discarded step that brings an attribute.
 func discardedWith(n int64) ReaderEvent {
 	e := discarded(n)
@@ -118,6 +124,10 @@ func asks(m int, index int64) ReaderEvent          { return FromMember{m, &Ask{i
 func memberReleases(m int, step int64) ReaderEvent { return FromMember{m, &Released{step}} }
 func locks(m int) ReaderEvent                      { return FromMember{m, &Locked{}} }
 func memberLeaves(m int) ReaderEvent               { return FromMember{m, &Left{}} }
+
+func memberFails(m int, err error) ReaderEvent {
+	return FromMember{m, &StreamFailed{NewFault(err)}}
+}
 
 // line is an event and what must follow from it.
 type line struct {

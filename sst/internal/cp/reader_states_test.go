@@ -69,6 +69,9 @@ func triggerOf(e any) string {
 		if m, ok := e.Msg.(*ReaderHello); ok && m.Params != "p" {
 			return "ranks differ in parameters"
 		}
+		if _, ok := e.Msg.(*StreamFailed); ok {
+			return "a rank fails"
+		}
 		return name(e.Msg)
 	case FromLeader:
 		if m, ok := e.Msg.(*ReaderOpened); ok && m.Response == nil {

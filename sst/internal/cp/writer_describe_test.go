@@ -89,7 +89,11 @@ func writerActionText(a WriterAction) string {
 	case SendToReader:
 		return fmt.Sprintf("[%d]: %s", a.Reader, writerSentText(a.Msg))
 	case DropReader:
-		return fmt.Sprintf("drop [%d]: %s", a.Reader, writerErrText(a.Err))
+		word := "drop"
+		if a.Cut {
+			word = "cut"
+		}
+		return fmt.Sprintf("%s [%d]: %s", word, a.Reader, writerErrText(a.Err))
 	case PublishContact:
 		return "publish contact"
 	case Lagging:

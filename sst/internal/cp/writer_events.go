@@ -104,10 +104,11 @@ type (
 		Msg    sstmsg.Message
 	}
 	// DropReader forgets the reader and its link, after what was sent. Err is nil
-	// if it left by itself.
+	// if it left by itself. Cut says that only the end of its link can tell it.
 	DropReader struct {
 		Reader ReaderKey
 		Err    error
+		Cut    bool
 	}
 	// Lagging reports a reader that is more than LagNotice steps behind. It comes
 	// again only after the reader has caught up to half of that.

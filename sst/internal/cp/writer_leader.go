@@ -68,7 +68,7 @@ func (w *WriterLeader) Handle(e WriterEvent) []WriterAction {
 		w.dispatch(e)
 		w.settle()
 	} else if r, ok := e.(Register); ok {
-		w.emit(DropReader{r.Reader, w.failure})
+		w.refuse(r, w.failure)
 	}
 	out := w.out
 	w.out = nil
@@ -84,12 +84,12 @@ func (w *WriterLeader) dispatch(e WriterEvent) {
 	case Register:
 		w.register(e)
 	case ReaderLost:
-		w.drop(w.reader(e.Reader), orEOF(e.Err))
+		w.drop(w.reader(e.Reader), orEOF(e.Err), false)
 	case ContactPublished:
 		w.published(e.Err)
 	case MemberLost:
 		if !w.drained {
-			w.fail(fmt.Errorf("writer rank %d of %d: %w: %w", e.Member, w.cfg.Members, ErrRankLost, orEOF(e.Err)))
+			w.fail(At(e.Member, fmt.Errorf("writer rank %d of %d: %w: %w", e.Member, w.cfg.Members, ErrRankLost, orEOF(e.Err))))
 		}
 	case EndStream:
 		w.end(e.Err)
@@ -126,40 +126,32 @@ func (w *WriterLeader) fail(err error) {
 		return
 	}
 	w.toAll(&StreamFailed{NewFault(err)})
-	w.dismissAll(err, func(r *attendee) *sstmsg.WriterClose {
-		if !r.weft {
-			return nil
-		}
-		return &sstmsg.WriterClose{Code: sstmsg.CloseFailed, Reason: err.Error()}
-	})
+	w.dismissAll(err, sstmsg.CloseFailed)
 }
 
-// end gives the stream up on demand of the shell: readers are told that it is
-// over, and Weft readers why.
+// end gives the stream up on demand of the shell. Readers are told that it is
+// over only if it was closed: else it has failed.
 func (w *WriterLeader) end(err error) {
 	if err == nil {
 		err = ErrClosed
 	}
 	if !w.drained {
-		w.toAll(&StreamFailed{NewFault(err)})
+		w.toAll(&StreamFailed{NewFault(At(0, err))})
 	}
-	w.dismissAll(err, func(r *attendee) *sstmsg.WriterClose {
-		if r.weft && !errors.Is(err, ErrClosed) {
-			return &sstmsg.WriterClose{Code: sstmsg.CloseFailed, Reason: err.Error()}
-		}
-		return &sstmsg.WriterClose{}
-	})
+	code := int32(sstmsg.CloseFailed)
+	if errors.Is(err, ErrClosed) {
+		code = sstmsg.CloseNormal
+	}
+	w.dismissAll(err, code)
 }
 
 // dismissAll drops every reader and forgets every step: the members do the same
 // when they hear that the stream has failed.
-func (w *WriterLeader) dismissAll(err error, word func(*attendee) *sstmsg.WriterClose) {
+func (w *WriterLeader) dismissAll(err error, code int32) {
 	w.failure = err
 	for _, r := range w.readers {
-		if m := word(r); m != nil {
-			w.sayClose(r, m)
-		}
-		w.emit(DropReader{r.key, err})
+		heard := w.sayClose(r, code, err)
+		w.emit(DropReader{r.key, err, !heard})
 	}
 	w.readers, w.active, w.asking = nil, 0, 0
 	w.queue = newQueue(&w.cfg)
@@ -192,18 +184,29 @@ func (w *WriterLeader) close() {
 		w.letGoSpare()
 	}
 	for _, r := range w.readers {
-		w.sayClose(r, &sstmsg.WriterClose{})
+		if r.state == attending {
+			w.sayClose(r, sstmsg.CloseNormal, nil)
+		}
 	}
 }
 
-// sayClose sends the one WriterClose that an active reader gets.
-func (w *WriterLeader) sayClose(r *attendee, m *sstmsg.WriterClose) {
-	if r.state != attending || r.closeSent {
-		return
+// sayClose tells a reader that no step follows, and why if it is before the time.
+// It returns false if the reader has no ear for that: ADIOS2's know of a normal
+// end only, and only once they are active.
+func (w *WriterLeader) sayClose(r *attendee, code int32, why error) bool {
+	if !r.weft && (code != sstmsg.CloseNormal || r.state != attending) {
+		return false
+	}
+	if r.closeSent && code == sstmsg.CloseNormal {
+		return true
 	}
 	r.closeSent = true
-	m.ReaderID, m.FinalStep = r.controlID, w.last
+	m := &sstmsg.WriterClose{ReaderID: r.controlID, FinalStep: w.last, Code: code}
+	if code != sstmsg.CloseNormal {
+		m.Reason = why.Error()
+	}
 	w.emit(SendToReader{r.key, m})
+	return true
 }
 
 // drain ends the stream when no reader needs the members any more. Observers

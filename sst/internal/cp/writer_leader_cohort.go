@@ -29,6 +29,10 @@ func (w *WriterLeader) fromMember(k int, msg Message) {
 		w.hello(k, hello)
 		return
 	}
+	if failed, ok := msg.(*StreamFailed); ok {
+		w.fail(At(k, fmt.Errorf("rank %d of the writer: %w", k, orClosed(failed.Cause.Err()))))
+		return
+	}
 	if !w.open {
 		w.wrong(k, fmt.Sprintf("%T before the stream is open", msg))
 		return
@@ -41,7 +45,7 @@ func (w *WriterLeader) fromMember(k int, msg Message) {
 	case *Admitted:
 		w.admitted(k, msg)
 	case *PushFailed:
-		w.drop(w.reader(msg.Reader), fmt.Errorf("push of rank %d: %w", k, orEOF(msg.Cause.Err())))
+		w.expel(w.reader(msg.Reader), sstmsg.CloseFailed, fmt.Errorf("push of rank %d: %w", k, orEOF(msg.Cause.Err())))
 	case *Finished:
 		w.memberFinished(k)
 	default:
@@ -52,13 +56,13 @@ func (w *WriterLeader) fromMember(k int, msg Message) {
 // wrong fails the stream because of a member that breaks the rules: it may be of
 // another version.
 func (w *WriterLeader) wrong(k int, what string) {
-	w.fail(fmt.Errorf("rank %d of the writer: %s: %w: %w", k, what, ErrProtocol, errUnexpected))
+	w.fail(At(k, fmt.Errorf("rank %d of the writer: %s: %w: %w", k, what, ErrProtocol, errUnexpected)))
 }
 
 // hello takes a member in; with the last one the stream can be published.
 func (w *WriterLeader) hello(k int, h *WriterHello) {
 	if h.Params != w.cfg.Params {
-		w.fail(fmt.Errorf("%w: rank %d of the writer has other parameters than rank 0: %q, not %q", ErrParam, k, h.Params, w.cfg.Params))
+		w.fail(At(k, fmt.Errorf("%w: rank %d of the writer has other parameters than rank 0: %q, not %q", ErrParam, k, h.Params, w.cfg.Params)))
 		return
 	}
 	if h.Ranks < 0 || h.Ranks > maxWriterRanks {
@@ -92,7 +96,7 @@ func (w *WriterLeader) published(err error) {
 	}
 	w.waiting = false
 	if err != nil {
-		w.fail(err)
+		w.fail(At(0, err))
 		return
 	}
 	w.open = true
@@ -145,7 +149,7 @@ func (w *WriterLeader) abortIfFinished() {
 	}
 	for k := range w.members {
 		if m := &w.members[k]; m.finished && m.share == nil {
-			w.abort(fmt.Errorf("rank %d of the writer has closed the stream: %w: %w", k, ErrStepAborted, ErrClosed))
+			w.abort(At(k, fmt.Errorf("rank %d of the writer has closed the stream: %w: %w", k, ErrStepAborted, ErrClosed)))
 			return
 		}
 	}
@@ -160,7 +164,7 @@ func (w *WriterLeader) withdraw(k int, m *Withdraw) {
 		if !m.Cause.None() {
 			err = fmt.Errorf("%w: %w", err, m.Cause)
 		}
-		w.abort(err)
+		w.abort(At(k, err))
 	}
 }
 

@@ -66,16 +66,16 @@ func (w *WriterLeader) seat(k ReaderKey) (int, bool) {
 // what it will be sent is kept for it.
 func (w *WriterLeader) register(e Register) {
 	if w.drained {
-		w.emit(DropReader{e.Reader, fmt.Errorf("the stream has ended: %w", ErrClosed)})
+		w.refuse(e, fmt.Errorf("the stream has ended: %w", ErrClosed))
 		return
 	}
 	if known := w.reader(e.Reader); known != nil {
-		w.drop(known, fmt.Errorf("a second ReaderRegister: %w: %w", ErrProtocol, errUnexpected))
+		w.expel(known, sstmsg.CloseFailed, fmt.Errorf("a second ReaderRegister: %w: %w", ErrProtocol, errUnexpected))
 		return
 	}
 	if !w.open || len(e.Msg.CP) == 0 || len(e.Msg.Evpath) != len(e.Msg.CP) {
-		w.emit(DropReader{e.Reader, fmt.Errorf("ReaderRegister with %d control and %d data contacts, stream open %v: %w: %w",
-			len(e.Msg.CP), len(e.Msg.Evpath), w.open, ErrProtocol, errUnexpected)})
+		w.refuse(e, fmt.Errorf("ReaderRegister with %d control and %d data contacts, stream open %v: %w: %w",
+			len(e.Msg.CP), len(e.Msg.Evpath), w.open, ErrProtocol, errUnexpected))
 		return
 	}
 	r := &attendee{
@@ -88,6 +88,11 @@ func (w *WriterLeader) register(e Register) {
 	w.readers = slices.Insert(w.readers, at, r)
 	w.keepFor(r)
 	w.toAll(&Admit{Reader: r.key, Ranks: e.Msg.Evpath, Weft: e.Weft})
+}
+
+// refuse does not let a reader in. It may not have told us how to answer it.
+func (w *WriterLeader) refuse(e Register, err error) {
+	w.emit(DropReader{e.Reader, err, true})
 }
 
 // keepFor keeps the steps that are there for a reader that has come.
@@ -182,7 +187,7 @@ func (w *WriterLeader) fromReader(k ReaderKey, msg sstmsg.Message) {
 	}
 	switch m := msg.(type) {
 	case *sstmsg.ReaderClose:
-		w.drop(r, nil)
+		w.drop(r, nil, false)
 		return
 	case *sstmsg.ReaderActivate:
 		if r.state != admitting {
@@ -200,7 +205,7 @@ func (w *WriterLeader) fromReader(k ReaderKey, msg sstmsg.Message) {
 			return
 		}
 	}
-	w.drop(r, fmt.Errorf("%s: %w: %w", sstmsg.Name(msg), ErrProtocol, errUnexpected))
+	w.expel(r, sstmsg.CloseFailed, fmt.Errorf("%s: %w: %w", sstmsg.Name(msg), ErrProtocol, errUnexpected))
 }
 
 // activate sends what has been kept for the reader.
@@ -302,8 +307,16 @@ func (w *WriterLeader) release(r *attendee, step int64) {
 	w.update(s)
 }
 
+// expel drops a reader that has not asked for it, and tells it why.
+func (w *WriterLeader) expel(r *attendee, code int32, err error) {
+	if r != nil {
+		heard := w.sayClose(r, code, err)
+		w.drop(r, err, !heard)
+	}
+}
+
 // drop ends a reader, whatever state it is in; nil is nobody.
-func (w *WriterLeader) drop(r *attendee, err error) {
+func (w *WriterLeader) drop(r *attendee, err error, cut bool) {
 	if r == nil {
 		return
 	}
@@ -318,7 +331,7 @@ func (w *WriterLeader) drop(r *attendee, err error) {
 	if r.state == attending && !r.observer {
 		w.active--
 	}
-	w.emit(DropReader{r.key, err})
+	w.emit(DropReader{r.key, err, cut})
 	if !w.drained {
 		w.toAll(&Dismiss{r.key})
 	}
@@ -383,9 +396,5 @@ func (w *WriterLeader) chase() {
 }
 
 func (w *WriterLeader) evict(r *attendee, lag int64) {
-	err := fmt.Errorf("%w: %d steps behind, the limit is %d", ErrEvicted, lag, w.cfg.LagLimit)
-	if r.weft {
-		w.sayClose(r, &sstmsg.WriterClose{Code: sstmsg.CloseEvicted, Reason: err.Error()})
-	}
-	w.drop(r, err)
+	w.expel(r, sstmsg.CloseEvicted, fmt.Errorf("%w: %d steps behind, the limit is %d", ErrEvicted, lag, w.cfg.LagLimit))
 }

@@ -31,7 +31,7 @@ func TestWriterOpening(t *testing.T) {
 	}
 	step(ContactPublished{}) // that nobody asked for
 	step(hello(1, 0), "publish contact")
-	step(writerScriptRegister(1, []string{"reader"}), "drop [1]: ErrProtocol") // nobody can know of us
+	step(writerScriptRegister(1, []string{"reader"}), "cut [1]: ErrProtocol") // nobody can know of us
 	step(ContactPublished{}, "rank 0: welcome at 0 of 3", "rank 1: welcome at 2 of 3", "rank 2: welcome at 2 of 3", "all: started")
 	if w.Ranks() != 3 || w.Ended() {
 		t.Errorf("%d ranks, ended %v", w.Ranks(), w.Ended())
@@ -155,7 +155,7 @@ func TestWriterAdmit(t *testing.T) {
 		"no ranks":         {},
 		"no data contacts": {CP: []sstmsg.CPReader{{ReaderID: 1}}},
 	} {
-		same(t, name, s.handle(Register{Reader: 2, Msg: m}), "drop [2]: ErrProtocol")
+		same(t, name, s.handle(Register{Reader: 2, Msg: m}), "cut [2]: ErrProtocol")
 	}
 }
 

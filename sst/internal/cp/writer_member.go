@@ -68,7 +68,7 @@ func (m *WriterMember) Handle(e WriterMemberEvent) []WriterMemberAction {
 	case FromLeader:
 		m.fromLeader(e.Msg)
 	case LeaderLost:
-		m.fail(fmt.Errorf("writer rank 0: %w: %w", ErrRankLost, orEOF(e.Err)))
+		m.fail(At(0, fmt.Errorf("writer rank 0: %w: %w", ErrRankLost, orEOF(e.Err))))
 	case BeginTry:
 		m.begin()
 	case EndTry:

@@ -426,7 +426,7 @@ var writerScripts = []struct {
 		step -> [1]: step 0; [2]: step 0; [3]: step 0; all: published 0
 		step -> [1]: step 1; [2]: step 1; [3]: step 1; all: published 1
 		release 3 0 ->
-		step -> [1]: step 2; [2]: step 2; [3]: step 2; all: published 2; [1]: close after 2, evicted; drop [1]: ErrEvicted; all: dismiss [1]; drop [2]: ErrEvicted; all: dismiss [2]; all: free 0`},
+		step -> [1]: step 2; [2]: step 2; [3]: step 2; all: published 2; [1]: close after 2, evicted; drop [1]: ErrEvicted; all: dismiss [1]; cut [2]: ErrEvicted; all: dismiss [2]; all: free 0`},
 	{"F17 eviction under discard: what others cause is nobody's lag", func(c *WriterConfig) { c.LagLimit, c.QueueLimit, c.Discard = 3, 1, true }, `
 		weft 1 -> all: admit [1]; [1]: response, next 0
 		activate 1 ->
@@ -447,7 +447,7 @@ var writerScripts = []struct {
 		step -> [1]: step 4; all: published 4
 		release 1 0 ->
 		step -> [1]: step 5; all: published 5
-		step -> [1]: step 6; all: published 6; drop [1]: ErrEvicted; all: dismiss [1]; all: free 4; all: free 5; all: free 6`},
+		step -> [1]: step 6; all: published 6; cut [1]: ErrEvicted; all: dismiss [1]; all: free 4; all: free 5; all: free 6`},
 	{"round robin: steps of an evicted reader go on", func(c *WriterConfig) { c.LagLimit, c.Distribution = 2, RoundRobin }, `
 		reader 1 -> all: admit [1]; [1]: response, next 0
 		activate 1 ->
@@ -456,7 +456,7 @@ var writerScripts = []struct {
 		step -> [1]: step 0; all: published 0
 		step -> [2]: step 1; all: published 1
 		release 2 1 -> all: free 1
-		step -> [1]: step 2; all: published 2; drop [1]: ErrEvicted; all: dismiss [1]; [2]: step 2; all: free 0`},
+		step -> [1]: step 2; all: published 2; cut [1]: ErrEvicted; all: dismiss [1]; [2]: step 2; all: free 0`},
 
 	// Bytes.
 	{"F11 much memory: a warning names who holds the oldest step", func(c *WriterConfig) { c.WarnBytes = 100 }, `
@@ -491,7 +491,28 @@ var writerScripts = []struct {
 		reader 1 preload -> all: admit [1]; [1]: response, next 0
 		activate 1 ->
 		step -> all: push 0 [1]; [1]: step 0 preloaded; all: published 0
-		breaks 1 -> drop [1]: another error; all: dismiss [1]; all: free 0`},
+		breaks 1 -> cut [1]: another error; all: dismiss [1]; all: free 0`},
+	{"a push that fails ends the reader, and a Weft reader is told why", func(c *WriterConfig) { c.Preload = true }, `
+		weft 1 preload -> all: admit [1]; [1]: response, next 0
+		activate 1 ->
+		step -> all: push 0 [1]; [1]: step 0 preloaded; all: published 0
+		breaks 1 -> [1]: close after 0, failed; drop [1]: another error; all: dismiss [1]; all: free 0`},
+	{"a push that fails when the end was said already", func(c *WriterConfig) { c.Preload = true }, `
+		weft 1 preload -> all: admit [1]; [1]: response, next 0
+		reader 2 preload -> all: admit [2]; [2]: response, next 0
+		activate 1 ->
+		activate 2 ->
+		step -> all: push 0 [1]; [1]: step 0 preloaded; all: push 0 [2]; [2]: step 0 preloaded; all: published 0
+		finish -> [1]: close after 0; [2]: close after 0
+		breaks 1 -> [1]: close after 0, failed; drop [1]: another error; all: dismiss [1]
+		breaks 2 -> cut [2]: another error; all: dismiss [2]; all: free 0; all: drained`},
+	{"a push that fails before the activation", func(c *WriterConfig) { c.Preload = true }, `
+		weft 1 preload -> all: admit [1]; [1]: response, next 0
+		breaks 1 -> [1]: close after -1, failed; drop [1]: another error; all: dismiss [1]`},
+	{"a Weft reader that breaks the rules is told", nil, `
+		weft 1 -> all: admit [1]; [1]: response, next 0
+		activate 1 ->
+		ask 1 -> [1]: close after -1, failed; drop [1]: ErrProtocol; all: dismiss [1]`},
 
 	// §9.3: a reader that goes, at any point, frees what it held.
 	{"F23 F34 lost before the activation", func(c *WriterConfig) { c.QueueLimit = 1 }, `
@@ -553,15 +574,15 @@ var writerScripts = []struct {
 		release 1 0 ->`},
 	{"activation before the response", nil, `
 		register 1 -> all: admit [1]
-		activate 1 -> drop [1]: ErrProtocol; all: dismiss [1]`},
+		activate 1 -> cut [1]: ErrProtocol; all: dismiss [1]`},
 	{"a key that is in use", nil, `
 		reader 1 -> all: admit [1]; [1]: response, next 0
-		register 1 -> drop [1]: ErrProtocol; all: dismiss [1]
+		register 1 -> cut [1]: ErrProtocol; all: dismiss [1]
 		activate 1 ->`},
 	{"asking for steps, which is for another mode", nil, `
 		reader 1 -> all: admit [1]; [1]: response, next 0
 		step -> all: published 0
-		ask 1 -> drop [1]: ErrProtocol; all: dismiss [1]; all: free 0`},
+		ask 1 -> cut [1]: ErrProtocol; all: dismiss [1]; all: free 0`},
 	{"locking, which we ignore", nil, `
 		reader 1 -> all: admit [1]; [1]: response, next 0
 		activate 1 ->
@@ -578,7 +599,7 @@ var writerScripts = []struct {
 		activate 2 -> [2]: step 0; [2]: close after 0
 		release 1 0 ->
 		release 2 0 -> all: free 0; all: drained
-		reader 3 -> drop [3]: ErrClosed
+		reader 3 -> cut [3]: ErrClosed
 		leave 1 -> drop [1]: nil
 		end -> drop [2]: ErrClosed`},
 	{"a handshake is let end: a real reader waits for it", nil, `
@@ -592,9 +613,10 @@ var writerScripts = []struct {
 		weft 2 -> all: admit [2]; [2]: response, next 0
 		activate 2 ->
 		weft 3 -> all: admit [3]; [3]: response, next 0
+		reader 5 -> all: admit [5]; [5]: response, next 0
 		step -> [1]: step 0; [2]: step 0; all: published 0
-		end -> all: failed: ErrClosed; [1]: close after 0; drop [1]: ErrClosed; [2]: close after 0; drop [2]: ErrClosed; drop [3]: ErrClosed
-		reader 4 -> drop [4]: ErrClosed
+		end -> all: failed: ErrClosed; [1]: close after 0; drop [1]: ErrClosed; [2]: close after 0; drop [2]: ErrClosed; [3]: close after 0; drop [3]: ErrClosed; cut [5]: ErrClosed
+		reader 4 -> cut [4]: ErrClosed
 		end ->`},
 	{"the stream is given up with an error", nil, `
 		reader 1 -> all: admit [1]; [1]: response, next 0
@@ -602,7 +624,7 @@ var writerScripts = []struct {
 		weft 2 -> all: admit [2]; [2]: response, next 0
 		activate 2 ->
 		step -> [1]: step 0; [2]: step 0; all: published 0
-		fail -> all: failed: another error; [1]: close after 0; drop [1]: errTest; [2]: close after 0, failed; drop [2]: errTest`},
+		fail -> all: failed: another error; cut [1]: errTest; [2]: close after 0, failed; drop [2]: errTest`},
 	{"a member dies", func(c *WriterConfig) { c.Members = 3 }, `
 		reader 1 -> all: admit [1]; [1]: response, next 0
 		activate 1 ->
@@ -611,11 +633,16 @@ var writerScripts = []struct {
 		weft 3 -> all: admit [3]; [3]: response, next 0
 		step -> [1]: step 0; [2]: step 0; all: published 0
 		share 0 ->
-		die 2 -> all: failed: ErrRankLost; drop [1]: ErrRankLost+errTest; [2]: close after 0, failed; drop [2]: ErrRankLost+errTest; drop [3]: ErrRankLost+errTest
+		die 2 -> all: failed: ErrRankLost; cut [1]: ErrRankLost+errTest; [2]: close after 0, failed; drop [2]: ErrRankLost+errTest; [3]: close after 0, failed; drop [3]: ErrRankLost+errTest
 		die 1 ->
 		share 1 ->
 		release 1 0 ->
-		register 4 -> drop [4]: ErrRankLost+errTest`},
+		register 4 -> cut [4]: ErrRankLost+errTest`},
+	{"a member cannot go on", func(c *WriterConfig) { c.Members = 2 }, `
+		weft 1 -> all: admit [1]; [1]: response, next 0
+		activate 1 ->
+		refused 1 -> all: failed: ErrParam; [1]: close after -1, failed; drop [1]: ErrParam
+		refused 1 ->`},
 	{"a member dies when all is over", func(c *WriterConfig) { c.Members = 2 }, `
 		reader 1 -> all: admit [1]; [1]: response, next 0
 		activate 1 ->

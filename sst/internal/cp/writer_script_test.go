@@ -133,6 +133,8 @@ func (s *writerScript) do(words []string) []string {
 		return out
 	case "breaks":
 		return s.handle(FromMember{arg(2), &PushFailed{Reader: key, Cause: NewFault(errTest)}})
+	case "refused":
+		return s.handle(FromMember{arg(1), &StreamFailed{NewFault(ErrParam)}})
 	case "die":
 		return s.handle(MemberLost{arg(1), errTest})
 	case "end":

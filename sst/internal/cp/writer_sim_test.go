@@ -314,7 +314,7 @@ func (s *writerSim) lead(e WriterEvent) {
 		case SendToReader:
 			s.byKey(a.Reader).sent(s, a.Msg)
 		case DropReader:
-			s.byKey(a.Reader).dropped(s, a.Err)
+			s.byKey(a.Reader).dropped(s, a.Err, a.Cut)
 		case Notice:
 			s.notices++
 		}

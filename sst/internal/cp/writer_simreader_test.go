@@ -1,6 +1,7 @@
 package cp
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -89,7 +90,7 @@ func (s *writerSim) byKey(k ReaderKey) *writerSimReader {
 
 // sent checks and carries out a SendToReader.
 func (r *writerSimReader) sent(s *writerSim, msg sstmsg.Message) {
-	if r.gone || r.closed {
+	if _, again := msg.(*sstmsg.WriterClose); r.gone || r.closed && !(again && r.weft) {
 		s.t.Fatalf("%s to reader %d: dismissed %v, closed %v", nameMsg(msg), r.key, r.gone, r.closed)
 	}
 	switch m := msg.(type) {
@@ -98,9 +99,11 @@ func (r *writerSimReader) sent(s *writerSim, msg sstmsg.Message) {
 	case *sstmsg.TimestepMetadata:
 		r.checkStep(s, m)
 	case *sstmsg.WriterClose:
-		r.closed, r.code = true, m.Code
+		known := r.active || r.weft && (s.ended || m.Code != sstmsg.CloseNormal)
 		switch {
-		case !r.active || m.FinalStep != s.model.last:
+		case r.closed && m.Code == sstmsg.CloseNormal:
+			s.t.Fatalf("the normal end of reader %d was said twice", r.key)
+		case !known || m.FinalStep != s.model.last:
 			s.t.Fatalf("WriterClose %d to reader %d: active %v, last step %d", m.FinalStep, r.key, r.active, s.model.last)
 		case !r.weft && m.Code != sstmsg.CloseNormal:
 			s.t.Fatalf("a code for ADIOS2 reader %d", r.key)
@@ -109,6 +112,7 @@ func (r *writerSimReader) sent(s *writerSim, msg sstmsg.Message) {
 		case m.Code == sstmsg.CloseNormal && !s.ended && len(s.over) < len(s.members):
 			s.t.Fatal("WriterClose before every member has finished")
 		}
+		r.closed, r.code = true, m.Code
 	}
 	if !r.cut {
 		r.down = append(r.down, msg)
@@ -182,10 +186,14 @@ func (r *writerSimReader) checkStep(s *writerSim, m *sstmsg.TimestepMetadata) {
 	s.model.content(r, m)
 }
 
-// dropped carries out a DropReader.
-func (r *writerSimReader) dropped(s *writerSim, err error) {
+// dropped carries out a DropReader. Who does not go by itself must hear of it.
+func (r *writerSimReader) dropped(s *writerSim, err error, cut bool) {
 	if r.gone {
 		s.t.Fatalf("reader %d was dropped twice", r.key)
+	}
+	told := r.closed && (r.code != sstmsg.CloseNormal || errors.Is(err, ErrClosed))
+	if err != nil && !r.cut && told == cut {
+		s.t.Fatalf("reader %d was dropped: %v; told %v, cut %v", r.key, err, told, cut)
 	}
 	c := s.model.counts(r)
 	r.gone = true

@@ -215,23 +215,21 @@ func (t *team) endingOf(err error) *ending {
 	if err == nil || errors.Is(err, errReported) {
 		return e
 	}
-	e.Text, e.Follow = message(err), follows(err)
+	e.Text, e.Follow = message(err), t.follows(err)
 	return e
 }
 
-// follows reports whether an error only follows from what another rank met. The
-// ranks of a stream tell each other errors as values that can say None.
-func follows(err error) bool {
+// follows reports whether an error only follows from what another rank met.
+func (t *team) follows(err error) bool {
+	if rank, ok := sst.ErrorRank(err); ok && rank != t.rank {
+		return true
+	}
 	for _, known := range []error{errTeam, sst.ErrRankFailed, sst.ErrStepAborted, cohort.ErrRankGone} {
 		if errors.Is(err, known) {
 			return true
 		}
 	}
-	_, told := errors.AsType[interface {
-		error
-		None() bool
-	}](err)
-	return told
+	return false
 }
 
 // ended notes how a rank has ended, at rank 0; the last one brings the verdict.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -62,16 +63,32 @@ func waits(ctx context.Context, _ *team) (error, bool) {
 	return fmt.Errorf("stopped: %w", context.Cause(ctx)), true
 }
 
-// toldByOther is an error as the ranks of a stream tell them to each other.
-type toldByOther struct{}
-
-func (toldByOther) Error() string { return "no" }
-func (toldByOther) None() bool    { return false }
+// toldByOther returns an error that began at the last of n ranks, as rank 0 gets it.
+func toldByOther(t *testing.T, n int) error {
+	t.Helper()
+	name, errs := filepath.Join(t.TempDir(), "s"), make([]error, n)
+	var wg sync.WaitGroup
+	for rank, c := range cohort.Local(n) {
+		wg.Go(func() {
+			cfg := sst.WriterConfig{Cohort: c}
+			if rank == n-1 {
+				cfg.Params.QueueLimit = -1
+			}
+			_, errs[rank] = sst.Create(t.Context(), name, cfg)
+			c.Close()
+		})
+	}
+	wg.Wait()
+	if rank, ok := sst.ErrorRank(errs[0]); !ok || rank != n-1 {
+		t.Fatalf("%v is of rank %d, %v", errs[0], rank, ok)
+	}
+	return errs[0]
+}
 
 func TestTeamEnds(t *testing.T) {
 	boom := errors.New("boom")
 	follows := fmt.Errorf("step 3: %w", sst.ErrStepAborted)
-	told := fmt.Errorf("create s: %w", toldByOther{})
+	told := toldByOther(t, 3)
 	usage := usageError{errors.New("bad")}
 	for name, c := range map[string]struct {
 		ranks []work
@@ -91,7 +108,7 @@ func TestTeamEnds(t *testing.T) {
 		"no such file on one":      {[]work{waits, returns(fmt.Errorf("x: %w", errNothing), true), waits}, exitUsage, "weft: rank 1: x: no such file or stream\n"},
 		"interrupted":              {[]work{waits, returns(errInterrupted, true), waits}, exitFailed, "weft: rank 1: interrupted\n"},
 		"told by the stream first": {[]work{returns(told, true), returns(told, false), returns(boom, true)}, exitFailed, "weft: rank 2: boom\n"},
-		"told by the stream only":  {[]work{returns(told, false), returns(told, false), returns(told, false)}, exitFailed, "weft: rank 0: create s: no\n"},
+		"told by the stream only":  {[]work{returns(told, false), returns(told, false), returns(told, false)}, exitUsage, "weft: rank 2: " + message(told) + "\n"},
 		"one alone fails":          {[]work{returns(fs.ErrPermission, true)}, exitFailed, "weft: permission denied\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
