@@ -169,7 +169,7 @@ func TestSoakHostileRankOfReader(t *testing.T) {
 	for round := range testutil.Count(t, 20, 3000) {
 		cohorts := cohort.Local(2)
 		bad := round % 2
-		b := badRankOf(t, cohorts[bad], "reader "+name)
+		b := badRankOf(t, cohorts[bad], "reader "+name+".sst")
 		contact := x.w.Info().Addr
 		if rng.IntN(4) > 0 {
 			if bad == 1 {
@@ -275,14 +275,14 @@ func TestStuckRankZero(t *testing.T) {
 func TestStuckRankZeroOfReader(t *testing.T) {
 	const soon = 50 * time.Millisecond
 	cohorts := cohort.Local(2)
-	badRankOf(t, cohorts[0], "reader s")
+	badRankOf(t, cohorts[0], "reader s.sst")
 	within(t, time.Second+soon, "Open", func() {
 		ctx, cancel := context.WithTimeout(t.Context(), soon)
 		defer cancel()
 		_, err := sst.Open(ctx, "s", sst.ReaderConfig{Session: quickSession(t), Cohort: cohorts[1]})
 		wants(t, "Open", err, context.DeadlineExceeded)
 	})
-	b := badRankOf(t, cohorts[0], "reader s")
+	b := badRankOf(t, cohorts[0], "reader s.sst")
 	b.say(1, &cp.ReaderOpened{Plane: "evpath", Response: &sstmsg.WriterResponse{
 		Params: &sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5}, CP: make([]sstmsg.CPWriter, 1), Evpath: make([]sstmsg.EvpathWriter, 1),
 	}})

@@ -299,7 +299,7 @@ func (m *writerSimModel) dropped(r *writerSimReader, lag int64, err error) {
 		if s.cfg.LagLimit == 0 || r.observer || lag <= int64(s.cfg.LagLimit) {
 			s.t.Fatalf("reader %d was evicted with a lag of %d: %v", r.key, lag, err)
 		}
-		if (r.weft && r.active) != (r.code == sstmsg.CloseEvicted) {
+		if r.weft != (r.code == sstmsg.CloseEvicted) {
 			s.t.Fatalf("reader %d, Weft %v, was evicted with code %d", r.key, r.weft, r.code)
 		}
 	}
