@@ -169,7 +169,7 @@ func TestSoakHostileRankOfReader(t *testing.T) {
 	for round := range testutil.Count(t, 20, 3000) {
 		cohorts := cohort.Local(2)
 		bad := round % 2
-		b := badRankOf(t, cohorts[bad], "reader "+name)
+		b := badRankOf(t, cohorts[bad], "reader "+name+".sst")
 		contact := x.w.Info().Addr
 		if rng.IntN(4) > 0 {
 			if bad == 1 {

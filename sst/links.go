@@ -186,21 +186,13 @@ func give(l carrier.Link, err error) {
 func (h *sessionHandler) Lost(l carrier.Link, err error) {
 	s := (*Session)(h)
 	s.mu.Lock()
-	readers, writers := map[*Reader]struct{}{}, map[*Writer]struct{}{}
-	for _, r := range s.routes {
-		if r.reader != nil {
-			readers[r.reader] = struct{}{}
-		}
-		if r.writer != nil {
-			writers[r.writer] = struct{}{}
-		}
+	streams := make([]stream, 0, len(s.streams))
+	for st := range s.streams {
+		streams = append(streams, st)
 	}
 	s.mu.Unlock()
-	for r := range readers {
-		r.linkLost(l, err)
-	}
-	for w := range writers {
-		w.linkLost(l, err)
+	for _, st := range streams {
+		st.linkLost(l, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
