@@ -53,7 +53,7 @@ func (r *Reader) unlock() {
 	}
 	r.mu.Unlock()
 	for _, l := range old {
-		r.session.unuse(l)
+		r.session.unuse(l, r)
 	}
 	if why != nil {
 		r.giveBack(why)
@@ -239,7 +239,7 @@ func (r *Reader) peerSetup(l carrier.Link, m *sstmsg.PeerSetup, free func()) {
 			r.peers = map[int]carrier.Link{}
 		}
 		r.peers[rank] = l
-		r.session.use(l)
+		r.session.use(l, r)
 	}
 	r.mu.Unlock()
 	r.receive(m, free)

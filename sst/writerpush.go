@@ -95,14 +95,14 @@ func (w *Writer) rankLink(ctx context.Context, r *attached, rank int) (carrier.L
 	if err != nil {
 		return nil, err
 	}
-	l, err = w.session.dial(ctx, c)
+	l, err = w.session.dial(ctx, c, w)
 	if err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.gone {
-		w.session.unuse(l)
+		w.session.unuse(l, w)
 		return nil, ErrReaderFailed
 	}
 	if r.links == nil {
