@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
 )
@@ -323,6 +325,44 @@ func TestOwnSessionEndsInBackground(t *testing.T) {
 	hear[*sstmsg.ReaderClose](p.fake)
 	p.dropped()
 	settled(t, fds, goroutines)
+}
+
+// TestSessionCloseRacesReaderClose closes a session while its readers say goodbye
+// to an ADIOS2 writer with care, which the session waits for.
+func TestSessionCloseRacesReaderClose(t *testing.T) {
+	rnd := testutil.Rand(t)
+	for range 6 {
+		p := newWriter(t, false)
+		s := newSession(t, sst.SessionConfig{})
+		var readers []*sst.Reader
+		for range 4 {
+			open := async(func() error {
+				r, err := sst.Open(bounded(t), p.name, sst.ReaderConfig{Session: s})
+				readers = append(readers, r)
+				return err
+			})
+			p.accept()
+			if err := next(t, "Open", open); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var closes []<-chan error
+		for _, r := range readers {
+			closes = append(closes, async(r.Close))
+		}
+		for range rnd.IntN(50) {
+			runtime.Gosched()
+		}
+		closes = append(closes, async(s.Close))
+		for range readers {
+			hear[*sstmsg.ReaderClose](p.fake)
+		}
+		for i, c := range closes {
+			if err := next(t, "Close", c); err != nil {
+				t.Errorf("close %d: %v", i, err)
+			}
+		}
+	}
 }
 
 // TestCloseIsIdempotent calls it from many sides.

@@ -97,7 +97,7 @@ func (r *Reader) settle() {
 func (r *Reader) tellSession() {
 	if r.parting && r.leader.Phase() != cp.Parting {
 		r.parting = false
-		r.session.pending.Done()
+		r.session.unpend()
 	}
 	if r.opening && !r.leader.Opening() {
 		r.opening = false
@@ -132,7 +132,7 @@ func (r *Reader) leaderActions(actions []cp.ReaderAction) {
 			}
 		case cp.Part:
 			r.parting = true
-			r.session.pending.Add(1)
+			r.session.pend()
 			time.AfterFunc(partingTime, func() { r.leaderEvent(cp.Settled{}) })
 		case cp.DropLink:
 			r.leaving = true

@@ -57,10 +57,11 @@ func (w *Writer) pushFar(key readerKey, r *attached, rank int, m *sstmsg.Preload
 		r.far = map[int][]farPush{}
 	}
 	queue, busy := r.far[rank]
-	r.far[rank] = append(queue, farPush{m, d})
-	if !busy {
-		w.session.background(func(ctx context.Context) { w.sendFar(ctx, key, r, rank) })
+	if !busy && !w.session.background(func(ctx context.Context) { w.sendFar(ctx, key, r, rank) }) {
+		d.release() // the session has ended, and all its readers with it
+		return
 	}
+	r.far[rank] = append(queue, farPush{m, d}) // sendFar looks when we have given mu up
 }
 
 // sendFar sends what is queued for a far rank, and ends when there is no more. A
