@@ -215,8 +215,7 @@ func TestSessionClose(t *testing.T) {
 			return err
 		}),
 	}
-	for err := os.ErrNotExist; err != nil; _, err = os.Stat(filepath.Join(dir, "lonely.sst")) {
-	}
+	awaitFile(t, filepath.Join(dir, "lonely"))
 	within(t, 10*time.Second, "Close", func() { s.Close() })
 	for i, w := range waits {
 		if err := next(t, fmt.Sprint("wait ", i), w); !isOrder(err) {
@@ -265,15 +264,11 @@ func TestHandshakeGoesOn(t *testing.T) {
 			if closed == nil {
 				closed = async(s.Close)
 			}
-			// Nothing may be sent, and the link must stay, until the writer answers.
-			select {
-			case err := <-closed:
-				t.Errorf("the session closed while a writer depends on it: %v", err)
-			case h := <-p.got:
-				t.Errorf("a %T came before the answer", h.msg)
-			case <-p.lost:
-				t.Error("the link was dropped before the answer")
-			case <-time.After(50 * time.Millisecond): // a moment in which it could happen
+			// Nothing may be sent, and the link must stay, until the writer answers:
+			// the activation has to be the first that comes after the registration.
+			testutil.Eventually(t, "Close waits", func() bool { return len(closed) > 0 || sst.CloseWaits(s) })
+			if len(closed) > 0 {
+				t.Fatalf("the session closed while a writer depends on it: %v", <-closed)
 			}
 			reply(p.response(reg))
 			hear[*sstmsg.ReaderActivate](p.fake)

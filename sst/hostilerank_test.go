@@ -224,7 +224,7 @@ func TestSoakHostileRankOfReader(t *testing.T) {
 			c.Close()
 		}
 	}
-	eventually(t, "no reader is left", func() bool { return len(x.w.Info().Readers) == 0 })
+	testutil.Eventually(t, "no reader is left", func() bool { return len(x.w.Info().Readers) == 0 })
 	if held := x.w.Info().Held; held != 0 {
 		t.Errorf("%d steps are held", held)
 	}
