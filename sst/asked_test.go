@@ -36,9 +36,14 @@ func TestLargeBlocksAreAskedFor(t *testing.T) {
 			}
 			testutil.Eventually(t, "the reader is active", func() bool { return w.Info().Readers[0].Active })
 			x.must(t)
+			back := func(n int64) {
+				eventually(t, "the reader waits again", func() bool { return w.Info().Readers[0].Released == n })
+			}
 			takes(t, r, c.asks, 1)
-			x.must(t) // the reader waits again
+			back(1)
+			x.must(t)
 			takes(t, r, c.asks, 2)
+			back(2)
 			for range 3 {
 				x.must(t)
 			}

@@ -12,7 +12,7 @@ import (
 // BenchmarkBlocks passes steps of one block: the writer fills, the reader gets into
 // memory of its own, or views, and sums. Mode On has every block pushed.
 func BenchmarkBlocks(b *testing.B) {
-	for _, kib := range []int{64, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 64 << 10} {
+	for _, kib := range []int{1, 64, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 64 << 10} {
 		for _, queue := range []int{1, 4} {
 			for _, mode := range []string{"On", "Auto", "Off"} {
 				for _, view := range []bool{false, true} {

@@ -145,6 +145,9 @@ func (s *Session) peerReads(l carrier.Link, weft bool) {
 	u := s.linkUse(l)
 	u.peer = true
 	u.weft = u.weft || weft
+	if weft {
+		l.PeerIsWeft()
+	}
 }
 
 // streamsOn returns how many streams need a link.
@@ -188,25 +191,35 @@ func (s *Session) dial(ctx context.Context, c cm.Contact, by linkUser) (carrier.
 
 // send encodes m and queues it on the link. Done is called when its memory is
 // no longer needed; it may be nil.
-func (s *Session) send(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done func()) error {
-	f, parts, err := sstmsg.Encode(m, o)
+func (s *Session) send(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done func(error)) error {
+	r, err := record(m, o, done)
 	if err != nil {
-		if done != nil {
-			done()
-		}
 		return err
-	}
-	r := carrier.Record{Format: f, Parts: parts}
-	if done != nil {
-		r.Done = func(error) { done() }
 	}
 	return l.Send(r)
 }
 
+// record encodes m. On an error done was called.
+func record(m sstmsg.Message, o sstmsg.Options, done func(error)) (carrier.Record, error) {
+	f, parts, err := sstmsg.Encode(m, o)
+	if err != nil {
+		if done != nil {
+			done(err)
+		}
+		return carrier.Record{}, err
+	}
+	return carrier.Record{Format: f, Parts: parts, Done: done}, nil
+}
+
 // post is send for messages whose loss nobody waits for: if m cannot be queued
 // the link is of no use any more, and is dropped if it is not down already.
-func (s *Session) post(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done func()) {
-	if err := s.send(l, m, o, done); err != nil && !errors.Is(err, carrier.ErrClosed) {
+func (s *Session) post(l carrier.Link, m sstmsg.Message, o sstmsg.Options, done func(error)) {
+	give(l, s.send(l, m, o, done))
+}
+
+// give is the end of a send whose loss nobody waits for.
+func give(l carrier.Link, err error) {
+	if err != nil && !errors.Is(err, carrier.ErrClosed) {
 		l.Abort(err) // one that is closing writes out what it has first
 	}
 }

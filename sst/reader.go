@@ -127,9 +127,6 @@ func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 	case <-ctx.Done():
 		return nil, r.fail("begin step", context.Cause(ctx))
 	}
-	why := func() (string, []any) {
-		return "waiting for the next step of the writer", append([]any{"stream", r.name, "writer", r.peer()}, until(ctx)...)
-	}
 	for waiting := false; ; waiting = true {
 		t, changed := r.take()
 		switch {
@@ -144,7 +141,9 @@ func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 			return nil, r.fail("begin step", t.end.Err)
 		}
 		if !waiting {
-			defer explain(ctx, r.session.log, why)()
+			defer r.session.waits.begin(ctx, func() (string, []any) {
+				return "waiting for the next step of the writer", append([]any{"stream", r.name, "writer", r.peer()}, until(ctx)...)
+			}).end()
 			defer r.waited(time.Now())
 		}
 		select {
@@ -262,7 +261,7 @@ type tellingSource struct {
 
 // Read fills the pieces.
 func (s *tellingSource) Read(ctx context.Context, pieces []step.Piece) error {
-	defer s.explain(ctx, "pieces", len(pieces))()
+	defer s.explain(ctx, "pieces", len(pieces)).end()
 	return s.Source.Read(ctx, pieces)
 }
 
@@ -272,12 +271,12 @@ func (s *tellingSource) View(ctx context.Context, rank int, offset, n uint64) ([
 	if !ok {
 		return nil, nil, fmt.Errorf("the data plane brings only copies: %w", step.ErrNoView)
 	}
-	defer s.explain(ctx, "block of rank", rank)()
+	defer s.explain(ctx, "block of rank", rank).end()
 	return v.View(ctx, rank, offset, n)
 }
 
-func (s *tellingSource) explain(ctx context.Context, what string, n int) func() bool {
-	return explain(ctx, s.reader.session.log, func() (string, []any) {
+func (s *tellingSource) explain(ctx context.Context, what string, n int) *longWait {
+	return s.reader.session.waits.begin(ctx, func() (string, []any) {
 		args := []any{"stream", s.reader.name, "step", s.number, what, n, "writer", s.reader.peer()}
 		return "waiting for data of the writer", append(args, until(ctx)...)
 	})

@@ -15,8 +15,28 @@ import (
 
 // inbox holds what the two machines of rank 0 have for each other.
 type inbox struct {
-	leader []cp.Message // of the leader, for member 0
-	member []cp.Message // of member 0, for the leader
+	leader mail // of the leader, for member 0
+	member mail // of member 0, for the leader
+}
+
+// mail is messages in order. Its memory is used again when all are read.
+type mail struct {
+	list []cp.Message
+	read int
+}
+
+func (m *mail) put(msg cp.Message) { m.list = append(m.list, msg) }
+
+func (m *mail) empty() bool { return m.read == len(m.list) }
+
+// next takes the first message out; there must be one.
+func (m *mail) next() cp.Message {
+	msg := m.list[m.read]
+	m.list[m.read] = nil
+	if m.read++; m.empty() {
+		m.list, m.read = m.list[:0], 0
+	}
+	return msg
 }
 
 // taken is what one Next brought.
@@ -76,18 +96,16 @@ func (r *Reader) handle(e cp.ReaderMemberEvent) taken {
 // settle lets the machines of rank 0 talk until they have no more to say.
 func (r *Reader) settle() {
 	q := &r.inbox
-	for len(q.leader)+len(q.member) > 0 {
-		if len(q.leader) > 0 {
-			m := q.leader[0]
-			q.leader = q.leader[1:]
-			r.memberActions(r.member.Handle(cp.FromLeader{Msg: m}))
+	for {
+		if !q.leader.empty() {
+			r.memberActions(r.member.Handle(cp.FromLeader{Msg: q.leader.next()}))
 			continue
 		}
-		m := q.member[0]
-		q.member = q.member[1:]
-		r.leaderActions(r.leader.Handle(cp.FromMember{Member: 0, Msg: m}))
+		if q.member.empty() {
+			break
+		}
+		r.leaderActions(r.leader.Handle(cp.FromMember{Member: 0, Msg: q.member.next()}))
 	}
-	q.leader, q.member = nil, nil
 	if r.leader != nil {
 		r.tellSession()
 	}
@@ -114,12 +132,12 @@ func (r *Reader) leaderActions(actions []cp.ReaderAction) {
 			}
 		case cp.ToMember:
 			if a.Member == 0 {
-				r.inbox.leader = append(r.inbox.leader, a.Msg)
+				r.inbox.leader.put(a.Msg)
 			} else {
 				r.ranks.send(a.Msg, a.Member)
 			}
 		case cp.ToAll:
-			r.inbox.leader = append(r.inbox.leader, a.Msg)
+			r.inbox.leader.put(a.Msg)
 			r.ranks.send(a.Msg, r.ranks.others()...)
 		case cp.OpenFailed:
 			r.outcome(outcome{err: a.Err})
@@ -140,6 +158,7 @@ func (r *Reader) leaderActions(actions []cp.ReaderAction) {
 			r.changed.notify()
 		}
 	}
+	r.leader.Done(actions)
 }
 
 func (r *Reader) memberActions(actions []cp.ReaderMemberAction) (t taken) {
@@ -147,7 +166,7 @@ func (r *Reader) memberActions(actions []cp.ReaderMemberAction) (t taken) {
 		switch a := a.(type) {
 		case cp.ToLeader:
 			if r.ranks.rank == 0 {
-				r.inbox.member = append(r.inbox.member, a.Msg)
+				r.inbox.member.put(a.Msg)
 			} else {
 				r.ranks.send(a.Msg, 0)
 			}
@@ -175,6 +194,7 @@ func (r *Reader) memberActions(actions []cp.ReaderMemberAction) (t taken) {
 			r.changed.notify()
 		}
 	}
+	r.member.Done(actions)
 	return t
 }
 

@@ -71,6 +71,8 @@ type Session struct {
 	log *slog.Logger
 	cm  *carrier.CM
 
+	waits explainer
+
 	mu         sync.Mutex
 	writers    map[int64]*Writer         // by stream number
 	routes     map[int64]route           // by any other identity that we issued
@@ -106,6 +108,7 @@ func NewSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 	if s.log == nil {
 		s.log = slog.Default()
 	}
+	s.waits.log = s.log
 	if s.cfg.HandshakeGrace == 0 {
 		s.cfg.HandshakeGrace = defaultGrace
 	}

@@ -25,7 +25,7 @@ func (w *Writer) stat(l carrier.Link, m *sstmsg.StatQuery) {
 		w.session.log.Warn("statistics cannot be told", "stream", w.path, "error", err)
 	}
 	reply := &sstmsg.StatReply{Condition: m.Condition, Text: sstmsg.ByteBlob(text)}
-	w.session.post(l, reply, sstmsg.Options{Weft: true}, func() { w.session.endAnswer(l) })
+	w.session.post(l, reply, sstmsg.Options{Weft: true}, func(error) { w.session.endAnswer(l) })
 }
 
 // statEnded answers who asks for a stream that has ended: nothing is the sign.

@@ -62,7 +62,7 @@ func (d *Definition) of(st *WriterStep, op string) (*step.Encoder, *step.Definit
 	if err != nil {
 		return nil, nil, err
 	}
-	if d.ranks[0].Shape().Kind == step.GlobalValueKind {
+	if d.ranks[0].Kind() == step.GlobalValueKind {
 		// ADIOS2 readers take it from the first rank that ever put it, and see
 		// nothing in a step in which another one does. Between processes it stays
 		// where it was put, as it does in ADIOS2.

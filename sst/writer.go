@@ -74,7 +74,7 @@ type Writer struct {
 	encoders []*step.Encoder   // one a rank
 	formats  map[[12]byte]bool // that a rank of this process has brought
 	unsent   *cp.Contribute    // of a step that could not be encoded
-	pool     *step.HeapPool    // memory of ended steps
+	memory   stepMemory
 
 	mu        sync.Mutex
 	ranks     cohortLink       // the numbers never change
@@ -112,8 +112,9 @@ type Writer struct {
 func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error) {
 	w := &Writer{
 		name: name, cfg: cfg, readers: map[readerKey]*attached{}, steps: map[int64]*stepData{},
-		pool: step.NewHeapPool(0), formats: map[[12]byte]bool{}, nextKey: 1,
+		formats: map[[12]byte]bool{}, nextKey: 1,
 	}
+	w.memory.pool = step.NewHeapPool(0)
 	if w.cfg.Cohort == nil {
 		w.cfg.Cohort = cohort.Solo()
 	}
@@ -169,6 +170,7 @@ func (w *Writer) prepare(ctx context.Context) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	w.memory.ranks = w.cfg.Ranks
 	for range w.cfg.Ranks {
 		w.encoders = append(w.encoders, step.NewEncoder(step.EncoderConfig{
 			ColumnMajor: w.cfg.ColumnMajor, Stats: w.cfg.Params.StatsLevel > 0,
@@ -199,7 +201,7 @@ func sessionFor(ctx context.Context, given *Session, p Params) (*Session, bool, 
 // waitFor waits until ok is true. A wait that is long says why. The caller holds
 // mu, which is free while it waits and while why is asked.
 func (w *Writer) waitFor(ctx context.Context, why func() (string, []any), ok func() bool) error {
-	explained := false
+	var wait *longWait
 	for {
 		switch {
 		case w.failure != nil:
@@ -209,9 +211,9 @@ func (w *Writer) waitFor(ctx context.Context, why func() (string, []any), ok fun
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		if !explained {
-			explained = true
-			defer explain(ctx, w.session.log, why)()
+		if wait == nil {
+			wait = w.session.waits.begin(ctx, why)
+			defer wait.end()
 		}
 		changed := w.changed.wait()
 		w.mu.Unlock()

@@ -30,19 +30,28 @@ func (w *Writer) tell(e event) {
 	for i := 0; i < len(w.work); i++ {
 		switch e := w.work[i]; {
 		case e.leader != nil:
-			for _, a := range w.leader.Handle(e.leader) {
+			list := w.leader.Handle(e.leader)
+			for _, a := range list {
 				w.lead(a)
 			}
+			w.leader.Done(list)
 		case e.member != nil:
-			for _, a := range w.member.Handle(e.member) {
-				w.act(a)
-			}
+			w.ask(e.member)
 		}
 	}
 	clear(w.work)
 	w.work = w.work[:0]
 	w.working = false
 	w.settle()
+}
+
+// ask feeds the member, and does what it wants.
+func (w *Writer) ask(e cp.WriterMemberEvent) {
+	list := w.member.Handle(e)
+	for _, a := range list {
+		w.act(a)
+	}
+	w.member.Done(list)
 }
 
 // settle notes what waits of the application are for.
@@ -64,7 +73,7 @@ func (w *Writer) lead(a cp.WriterAction) {
 	switch a := a.(type) {
 	case cp.SendToReader:
 		if r := w.readers[a.Reader]; r != nil && r.link != nil {
-			w.session.post(r.link, a.Msg, r.options, nil)
+			r.post(a.Msg)
 		}
 	case cp.ToAll:
 		w.written.told(a.Msg)
@@ -100,9 +109,7 @@ func (w *Writer) toOwnMember(m cp.Message) {
 		w.tellMember(cp.FromLeader{Msg: m})
 		return
 	}
-	for _, a := range w.member.Handle(cp.FromLeader{Msg: m}) {
-		w.act(a)
-	}
+	w.ask(cp.FromLeader{Msg: m})
 }
 
 // act carries out an action of this rank's member.

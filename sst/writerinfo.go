@@ -81,7 +81,7 @@ func (w *Writer) Info() WriterInfo {
 		NextStep: uint64(w.member.NextStep()), Held: len(w.steps), Policy: w.policy(),
 		Written: w.written.total, Ending: w.finished,
 	}
-	stats := w.pool.Stats()
+	stats := w.memory.pool.Stats()
 	info.Bytes = stats.Held - stats.Free
 	if l := w.leader; l != nil {
 		info.Held, info.Queued, info.Dropped, info.RankBytes = l.Held(), l.HeldBytes(), l.Dropped(), l.RankBytes()

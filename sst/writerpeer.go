@@ -27,6 +27,7 @@ type attached struct {
 	far     map[int][]farPush     // blocks that wait for a connection, by reader rank
 	links   map[int]carrier.Link  // to reader ranks that blocks were pushed to
 	gone    bool                  // dropped
+	pushes  []carrier.Record      // that go out with the metadata of their step
 }
 
 // registration is one that has to wait.
@@ -177,7 +178,29 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 		return
 	}
 	reply := &sstmsg.ReadReply{Step: m.Step, ReaderID: m.ReaderID, Data: data, Condition: m.Condition}
-	w.session.post(l, reply, sstmsg.Options{}, d.release)
+	w.session.post(l, reply, sstmsg.Options{}, d.done)
+}
+
+// post sends to the reader's rank 0, together with what was pushed to it: the peer
+// then wakes once.
+func (r *attached) post(m sstmsg.Message) {
+	last, err := record(m, r.options, nil)
+	if err == nil {
+		r.pushes = append(r.pushes, last)
+	}
+	r.flush()
+	give(r.link, err)
+}
+
+// flush sends what was pushed.
+func (r *attached) flush() {
+	if len(r.pushes) == 0 {
+		return
+	}
+	err := r.link.SendAll(r.pushes)
+	clear(r.pushes)
+	r.pushes = r.pushes[:0]
+	give(r.link, err)
 }
 
 // dropReader forgets a reader at rank 0. One that has no ear for the reason sees
@@ -215,6 +238,7 @@ func (w *Writer) forget(key readerKey) {
 	}
 	delete(w.readers, key)
 	r.gone = true
+	r.flush()
 	w.session.retire(r.ids...)
 	if r.link != nil {
 		w.session.unuse(r.link, w)

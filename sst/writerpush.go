@@ -19,29 +19,23 @@ func (w *Writer) push(key readerKey, number int64) {
 		return
 	}
 	for rank, peer := range r.ranks {
-		for _, m := range d.preloads(number, w.base, peer.ReaderID) {
+		for i := range d.stores {
+			m := d.preload(number, i, w.base+i, peer.ReaderID)
 			d.use()
 			for _, part := range m.Data {
 				r.served += uint64(len(part))
 			}
 			if rank == 0 && r.link != nil {
-				w.session.post(r.link, m, r.options, d.release)
+				p, err := record(m, r.options, d.done)
+				if err == nil {
+					r.pushes = append(r.pushes, p)
+				}
+				give(r.link, err)
 				continue
 			}
 			w.pushFar(key, r, rank, m, d)
 		}
 	}
-}
-
-// preloads are the messages that carry the blocks of our ranks, from base on, to
-// one reader rank.
-func (d *stepData) preloads(number int64, base int, readerID int64) []*sstmsg.Preload {
-	var list []*sstmsg.Preload
-	for rank, s := range d.stores {
-		data, _ := s.Slices(0, s.Size()) // the whole range is never out of range
-		list = append(list, &sstmsg.Preload{Step: number, WriterRank: int64(base + rank), ReaderID: readerID, Data: data})
-	}
-	return list
 }
 
 // farPush is a block on its way to a reader rank that has a connection of its own.
@@ -75,7 +69,7 @@ func (w *Writer) sendFar(ctx context.Context, key readerKey, r *attached, rank i
 			p.data.release()
 			continue
 		}
-		err = w.session.send(l, p.msg, r.options, p.data.release)
+		err = w.session.send(l, p.msg, r.options, p.data.done)
 	}
 	delete(r.far, rank)
 	if err != nil {

@@ -31,43 +31,6 @@ type openStep struct {
 	view    WriterStep // as the first rank
 }
 
-// stepData is the memory of a step: one block store a rank. It is recycled when
-// no reader holds the step and no reply refers to it.
-type stepData struct {
-	stores []*step.HeapStore
-	uses   atomic.Int32       // the step itself, and replies on their way
-	one    [1]*step.HeapStore // stores of the common case
-}
-
-// use adds a use. The caller knows that there is one already.
-func (d *stepData) use() { d.uses.Add(1) }
-
-// release takes a use off; the last one recycles the memory. It takes no lock.
-func (d *stepData) release() {
-	if d.uses.Add(-1) == 0 {
-		d.reset()
-	}
-}
-
-// newStepData takes memory for a step from the pool of ended ones.
-func newStepData(pool *step.HeapPool, ranks int) *stepData {
-	d := &stepData{}
-	if d.stores = d.one[:]; ranks != 1 {
-		d.stores = make([]*step.HeapStore, ranks)
-	}
-	d.use()
-	for i := range d.stores {
-		d.stores[i] = pool.NewStore()
-	}
-	return d
-}
-
-func (d *stepData) reset() {
-	for _, s := range d.stores {
-		s.Reset()
-	}
-}
-
 // BeginStep opens the next step. Only one can be open. It waits while the queue
 // is full if BlockAt says so. In a cohort every rank calls it.
 func (w *Writer) BeginStep(ctx context.Context) (*WriterStep, error) {
@@ -83,7 +46,7 @@ func (w *Writer) BeginStep(ctx context.Context) (*WriterStep, error) {
 	if err != nil {
 		return nil, w.fail("begin step", err)
 	}
-	st := &openStep{w: w, number: w.member.NextStep(), data: newStepData(w.pool, w.cfg.Ranks)}
+	st := &openStep{w: w, number: w.member.NextStep(), data: w.memory.get()}
 	for rank, e := range w.encoders {
 		if err := e.Begin(st.data.stores[rank]); err != nil {
 			for _, begun := range w.encoders[:rank] {

@@ -27,6 +27,18 @@ type batch struct {
 	order  []int32
 	buf    []byte // staging memory, used again in each round
 	kept   uint64 // bytes of decompressed blocks that later reads share
+	pieces []Piece
+
+	// Memory for one read, which most batches are.
+	oneRead  [1]read
+	oneGroup [1]group
+	oneOrder [1]int32
+	onePiece [1]Piece
+}
+
+// init makes the lists use the memory that is there.
+func (b *batch) init() {
+	b.reads, b.groups, b.order, b.pieces = b.oneRead[:0], b.oneGroup[:0], b.oneOrder[:0], b.onePiece[:0]
 }
 
 // group is a range that is read in one piece.
@@ -65,9 +77,9 @@ func (b *batch) flush() error {
 		return err
 	}
 	b.merge()
-	pieces := b.pieces()
-	if len(pieces) > 0 {
-		if err := b.src.Read(b.ctx, pieces); err != nil {
+	b.cut()
+	if len(b.pieces) > 0 {
+		if err := b.src.Read(b.ctx, b.pieces); err != nil {
 			return fmt.Errorf("%s: %w", b.what(), err)
 		}
 	}
@@ -77,7 +89,8 @@ func (b *batch) flush() error {
 		}
 	}
 	clear(b.reads) // they hold destinations and blocks, which the collector may want
-	b.reads, b.groups, b.staged = b.reads[:0], b.groups[:0], 0
+	clear(b.pieces)
+	b.reads, b.groups, b.pieces, b.staged = b.reads[:0], b.groups[:0], b.pieces[:0], 0
 	return nil
 }
 
@@ -145,9 +158,9 @@ func (g *group) takes(r *read) bool {
 // lone reports whether the group is one read that needs no staging.
 func (b *batch) lone(g *group) bool { return g.count == 1 && b.reads[g.first].direct() }
 
-// pieces returns what to ask the source for, and gives each group that needs
+// cut makes the pieces to ask the source for, and gives each group that needs
 // it a place in the buffer.
-func (b *batch) pieces() []Piece {
+func (b *batch) cut() {
 	total := 0 // bytes of the buffer in this round
 	for i := range b.groups {
 		if g := &b.groups[i]; !b.lone(g) {
@@ -159,7 +172,7 @@ func (b *batch) pieces() []Piece {
 	if total > len(b.buf) {
 		b.buf = make([]byte, total)
 	}
-	pieces := make([]Piece, 0, len(b.groups))
+	b.pieces = slices.Grow(b.pieces, len(b.groups))
 	for i := range b.groups {
 		g := &b.groups[i]
 		var dst []byte
@@ -169,10 +182,9 @@ func (b *batch) pieces() []Piece {
 			dst = b.buf[g.at:][:g.n:g.n]
 		}
 		if len(dst) > 0 {
-			pieces = append(pieces, Piece{Rank: g.rank, Offset: g.off, Dst: dst})
+			b.pieces = append(b.pieces, Piece{Rank: g.rank, Offset: g.off, Dst: dst})
 		}
 	}
-	return pieces
 }
 
 // deliver puts the bytes of one read where they belong.

@@ -46,6 +46,9 @@ func (d *Definition) Type() Type { return d.typ }
 // must not be changed.
 func (d *Definition) Struct() *StructType { return d.st }
 
+// Kind returns the kind of the shape.
+func (d *Definition) Kind() Kind { return d.shape.Kind }
+
 // Shape returns a copy of the shape as it is now.
 func (d *Definition) Shape() Shape {
 	return Shape{Kind: d.shape.Kind, Dims: slices.Clone(d.shape.Dims)}

@@ -60,6 +60,7 @@ func (s *Step) transfer(ctx context.Context, gets []Get) error {
 	if f.src == nil {
 		f.src = noSource{}
 	}
+	f.init()
 	f.plan.emit = f.emit
 	if len(gets) > 1 { // one reading never needs a block twice
 		f.share(gets)

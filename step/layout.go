@@ -119,7 +119,7 @@ func (v *Variable) arrayLayout() (*layout, error) {
 		metas[i] = m
 		total += m.Blocks
 	}
-	l := newLayout(metas[0].Dims, total, v.def.kind != LocalArrayKind)
+	l := v.newLayout(metas, total)
 	if err := l.setShape(v, metas); err != nil {
 		return nil, err
 	}
@@ -131,13 +131,26 @@ func (v *Variable) arrayLayout() (*layout, error) {
 	return l, nil
 }
 
+// newLayout returns a layout with room for the blocks of metas. One record's own
+// lists become those of the layout: they are in its order.
+func (v *Variable) newLayout(metas []bp5.ArrayMeta, blocks int) *layout {
+	m := &metas[0]
+	if len(metas) > 1 || v.def.kind == JoinedArrayKind {
+		return newLayout(m.Dims, blocks, v.def.kind != LocalArrayKind)
+	}
+	l := &layout{dims: m.Dims}
+	l.room(blocks)
+	if l.counts = m.Count[:0]; v.def.kind == GlobalArrayKind {
+		l.starts = m.Offset[:0]
+	}
+	return l
+}
+
 // newLayout returns a layout with room for blocks, in as few pieces of memory as
 // can be: there is one for each variable that is read in a step.
 func newLayout(dims, blocks int, starts bool) *layout {
 	l := &layout{dims: dims}
-	if l.blocks = l.one[:0]; blocks > len(l.one) {
-		l.blocks = make([]blockInfo, 0, blocks)
-	}
+	l.room(blocks)
 	n := blocks * dims
 	if !starts {
 		l.counts = make([]uint64, 0, n)
@@ -146,6 +159,13 @@ func newLayout(dims, blocks int, starts bool) *layout {
 	numbers := make([]uint64, 2*n)
 	l.counts, l.starts = numbers[:0:n], numbers[n:n:2*n]
 	return l
+}
+
+// room makes room for blocks.
+func (l *layout) room(blocks int) {
+	if l.blocks = l.one[:0]; blocks > len(l.one) {
+		l.blocks = make([]blockInfo, 0, blocks)
+	}
 }
 
 // setShape takes the shape of the first rank that has one, as ADIOS2 does.

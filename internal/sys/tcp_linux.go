@@ -3,6 +3,7 @@ package sys
 import (
 	"fmt"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,4 +39,46 @@ func (q *QuickAcker) Acknowledge() error {
 
 func (q *QuickAcker) ask(fd uintptr) {
 	q.err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
+}
+
+// LimitRetries bounds the time between two tries of the kernel to get an answer
+// on a TCP connection, else up to two minutes: repeats of what was not
+// acknowledged, and questions whether there is room again. It fails before Linux
+// 6.15.
+func LimitRetries(c syscall.RawConn, limit time.Duration) error {
+	return control(c, "TCP_RTO_MAX_MS", func(fd int) error {
+		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_RTO_MAX_MS, int(limit.Milliseconds()))
+	})
+}
+
+// Unanswered tells what a TCP connection has sent, or is to send, and no answer
+// has come to yet.
+func Unanswered(c syscall.RawConn) (TCPUnanswered, error) {
+	var u TCPUnanswered
+	err := control(c, "TCP_INFO", func(fd int) error {
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err != nil {
+			return err
+		}
+		u = TCPUnanswered{
+			Pending: info.Unacked > 0 || info.Notsent_bytes > 0 || info.Probes > 0,
+			Tries:   max(int(info.Retransmits), int(info.Probes)),
+			Silent:  time.Duration(info.Last_ack_recv) * time.Millisecond,
+		}
+		return nil
+	})
+	return u, err
+}
+
+// control calls f with the descriptor of a connection.
+func control(c syscall.RawConn, what string, f func(fd int) error) error {
+	var failed error
+	err := c.Control(func(fd uintptr) { failed = f(int(fd)) })
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return fmt.Errorf("sys: %s: %w", what, err)
+	}
+	return nil
 }

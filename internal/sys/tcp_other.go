@@ -5,6 +5,7 @@ package sys
 import (
 	"errors"
 	"syscall"
+	"time"
 )
 
 // QuickAcker is not available here.
@@ -15,3 +16,11 @@ func NewQuickAcker(syscall.RawConn) (*QuickAcker, error) { return nil, errors.Er
 
 // Acknowledge fails.
 func (*QuickAcker) Acknowledge() error { return errors.ErrUnsupported }
+
+// LimitRetries fails.
+func LimitRetries(syscall.RawConn, time.Duration) error { return errors.ErrUnsupported }
+
+// Unanswered fails.
+func Unanswered(syscall.RawConn) (TCPUnanswered, error) {
+	return TCPUnanswered{}, errors.ErrUnsupported
+}

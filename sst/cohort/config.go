@@ -35,10 +35,9 @@ type TCPConfig struct {
 	DialTimeout      time.Duration // for one attempt to connect; 0 means 5 s
 	CloseTimeout     time.Duration // for writing out in Close; 0 means 3 s
 
-	// A rank whose host has vanished is noticed, while nothing is written to it,
-	// after KeepAliveIdle + KeepAliveCount*KeepAliveInterval: by default 35 s.
-	// While data are unacknowledged the kernel's own retransmission limit holds
-	// instead.
+	// A rank whose host has vanished is noticed after
+	// KeepAliveIdle + KeepAliveCount*KeepAliveInterval: by default 35 s. Where a
+	// kernel before Linux 6.15 waits for a full peer, it can be some minutes.
 	KeepAliveIdle     time.Duration // 0 means 15 s
 	KeepAliveInterval time.Duration // 0 means 5 s
 	KeepAliveCount    int           // 0 means 4
@@ -88,12 +87,17 @@ func orDefault[T int | time.Duration](v, d T) T {
 func (c *TCPConfig) tune(conn net.Conn) {
 	if t, ok := conn.(*net.TCPConn); ok {
 		// A failure means that the connection is gone, which the next read tells.
-		_ = t.SetKeepAliveConfig(net.KeepAliveConfig{
-			Enable:   true,
-			Idle:     c.KeepAliveIdle,
-			Interval: c.KeepAliveInterval,
-			Count:    c.KeepAliveCount,
-		})
+		_ = t.SetKeepAliveConfig(c.keepAlive())
+	}
+}
+
+// keepAlive returns the TCP keep-alive settings.
+func (c *TCPConfig) keepAlive() net.KeepAliveConfig {
+	return net.KeepAliveConfig{
+		Enable:   true,
+		Idle:     c.KeepAliveIdle,
+		Interval: c.KeepAliveInterval,
+		Count:    c.KeepAliveCount,
 	}
 }
 

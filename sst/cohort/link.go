@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/weft-fabric/weft/sst/internal/hostwatch"
 )
 
 const (
@@ -34,7 +36,8 @@ const (
 type link struct {
 	owner *tcp
 	conn  net.Conn
-	rank  int // of the peer
+	watch *hostwatch.Watch // nil if conn is not TCP
+	rank  int              // of the peer
 
 	ids map[uint32]key // the peer's channels; of the reading goroutine
 	bye *string        // what the peer said when it left; of the reading goroutine
@@ -43,18 +46,41 @@ type link struct {
 	written chan struct{} // closed when the writing goroutine has ended
 
 	mu    sync.Mutex // taken with the hub's lock held
+	gone  error      // the host has vanished
 	state linkState
 	queue []frame
 }
 
 func newLink(owner *tcp, conn net.Conn, rank int) *link {
-	return &link{
+	l := &link{
 		owner:   owner,
 		conn:    conn,
 		rank:    rank,
 		ids:     make(map[uint32]key),
 		wake:    make(chan struct{}, 1),
 		written: make(chan struct{}),
+	}
+	if c, ok := conn.(*net.TCPConn); ok {
+		l.watch = hostwatch.New(c, owner.config.keepAlive(), l.vanished)
+	}
+	return l
+}
+
+// vanished ends the connection to a host that answers no more.
+func (l *link) vanished(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gone = err
+	if c, ok := l.conn.(*net.TCPConn); ok {
+		_ = c.SetLinger(0) // let the kernel drop what it holds
+	}
+	_ = l.conn.Close()
+}
+
+// sent tells the watch that something is under way.
+func (l *link) sent() {
+	if l.watch != nil {
+		l.watch.Sent()
 	}
 }
 
@@ -96,10 +122,16 @@ func (l *link) run() {
 	err := l.readLoop()
 	l.mu.Lock()
 	l.state, l.queue = linkDown, nil
+	if l.gone != nil {
+		err = l.gone
+	}
 	l.rouse()
 	l.mu.Unlock()
 	_ = l.conn.Close()
 	<-l.written
+	if l.watch != nil {
+		l.watch.Stop()
+	}
 	l.owner.ended(l, l.cause(err))
 }
 
@@ -205,7 +237,10 @@ func (l *link) writeLoop() {
 			l.endOfStream()
 			return
 		}
-		if err := w.write(l.conn, frames); err != nil {
+		l.sent()
+		err := w.write(l.conn, frames)
+		l.sent()
+		if err != nil {
 			l.giveUp()
 			return
 		}

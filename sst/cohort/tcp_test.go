@@ -201,6 +201,24 @@ func TestLookingInIsNoNews(t *testing.T) {
 	}
 }
 
+// A rank whose host answers no more is lost, with that as the reason.
+func TestVanishedHost(t *testing.T) {
+	for _, far := range []int{0, 1} {
+		ranks := makeTCP(t, 2)
+		ends := joinAll(t, ranks, "s")
+		near := 1 - far
+		c := ranks[near].(*tcp)
+		c.mu.Lock()
+		l := c.links[far]
+		c.mu.Unlock()
+		l.vanished(errors.New("no answer"))
+		if e := ends[near].next(); e.from != far || !errors.Is(e.lost, ErrRankGone) || !strings.Contains(e.lost.Error(), "no answer") {
+			t.Errorf("%+v", e)
+		}
+		ends[far].wantsLost(near)
+	}
+}
+
 func dialRaw(t *testing.T, addr, say string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)

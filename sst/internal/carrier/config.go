@@ -47,9 +47,9 @@ type Config struct {
 	DialTimeout      time.Duration // for one attempt, handshake included; 0 means 10 s
 	CloseTimeout     time.Duration // for writing out and ending a link; 0 means 3 s
 
-	// A peer whose host has vanished is noticed, on an idle link, after
-	// KeepAliveIdle + KeepAliveCount*KeepAliveInterval: by default 35 s. While
-	// data are unacknowledged the kernel's own retransmission limit holds instead.
+	// A peer whose host has vanished is noticed after
+	// KeepAliveIdle + KeepAliveCount*KeepAliveInterval: by default 35 s. Where a
+	// kernel before Linux 6.15 waits for a full peer, it can be some minutes.
 	KeepAliveIdle     time.Duration // 0 means 15 s
 	KeepAliveInterval time.Duration // 0 means 5 s
 	KeepAliveCount    int           // 0 means 4

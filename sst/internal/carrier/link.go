@@ -11,6 +11,7 @@ import (
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/ffs"
+	"github.com/weft-fabric/weft/sst/internal/hostwatch"
 )
 
 // linkState is the life of a link: it only moves forward.
@@ -28,6 +29,7 @@ type link struct {
 	conn   *net.TCPConn
 	peer   peer
 	reader *inflow
+	watch  *hostwatch.Watch
 	read   reading // of the reading goroutine
 	write  writing // of the writing goroutine
 
@@ -80,6 +82,7 @@ func newLink(owner *CM, conn *net.TCPConn, reader *inflow, p peer) *link {
 	}
 	l.read.formats = formatTable{max: owner.config.MaxFormats, maxBytes: owner.config.MaxFormatBytes}
 	l.room.L = &l.mu
+	l.watch = hostwatch.New(conn, owner.config.keepAlive(), l.Abort)
 	if owner.config.Place != nil && sys.CanReadNow {
 		reader.SetPlace(l.place)
 	}
@@ -95,6 +98,7 @@ func (l *link) run() {
 	go l.writeLoop()
 	l.fail("read", l.readLoop())
 	<-l.written
+	l.watch.Stop()
 	l.owner.remove(l)
 	l.owner.config.Handler.Lost(l, l.cause())
 	close(l.done)

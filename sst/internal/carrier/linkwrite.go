@@ -94,7 +94,9 @@ func (l *link) writeSome(rest []Record) (int, error) {
 		n++
 	}
 	w.pending = w.vec // consumed by WriteTo, vec keeps the memory
+	l.watch.Sent()
 	sent, err := w.pending.WriteTo(l.conn)
+	l.watch.Sent()
 	l.stats.bytesOut.Add(uint64(sent))
 	clear(w.vec)
 	w.pending = nil

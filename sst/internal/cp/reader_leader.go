@@ -9,11 +9,12 @@ import "github.com/weft-fabric/weft/internal/wire/sstmsg"
 // member 0, who gets the message as it is, has released the step; the writer
 // hears of the release when every member has.
 type ReaderLeader struct {
+	actions[ReaderAction]
+
 	cfg     ReaderConfig
 	attempt Attempt
 	phase   Phase
 	failure error
-	out     []ReaderAction // of the event being handled
 
 	// The opening.
 	abandoned bool   // nobody waits for it any more: finish the handshake, then leave
@@ -138,16 +139,7 @@ func (l *ReaderLeader) Handle(e ReaderEvent) []ReaderAction {
 	case LeaveNow:
 		l.leaveNow(e.Err)
 	}
-	out := l.out
-	l.out = nil
-	return out
-}
-
-func (l *ReaderLeader) emit(a ReaderAction) {
-	if l.out == nil {
-		l.out = make([]ReaderAction, 0, 4)
-	}
-	l.out = append(l.out, a)
+	return l.emitted()
 }
 
 // turn enters a phase.

@@ -8,10 +8,11 @@ import (
 // ReaderMember is the machine of one rank of a reader: it asks the leader for
 // steps, hands them to the application in order, and tells when they are over.
 type ReaderMember struct {
+	actions[ReaderMemberAction]
+
 	cfg     MemberReaderConfig
 	phase   ReaderMemberPhase
 	failure error
-	out     []ReaderMemberAction // of the event being handled
 
 	opened  *ReaderOpened
 	locked  bool
@@ -82,16 +83,7 @@ func (m *ReaderMember) Handle(e ReaderMemberEvent) []ReaderMemberAction {
 	case MemberLeave:
 		m.leave(e.Err)
 	}
-	out := m.out
-	m.out = nil
-	return out
-}
-
-func (m *ReaderMember) emit(a ReaderMemberAction) {
-	if m.out == nil {
-		m.out = make([]ReaderMemberAction, 0, 4)
-	}
-	m.out = append(m.out, a)
+	return m.emitted()
 }
 
 func (m *ReaderMember) tell(msg Message) { m.emit(ToLeader{msg}) }

@@ -12,6 +12,8 @@ import (
 // only partner. It never holds array data; the members do, and it tells them
 // until when.
 type WriterLeader struct {
+	actions[WriterAction]
+
 	cfg     WriterConfig
 	members []memberState
 	hellos  int  // members that have said hello
@@ -47,7 +49,6 @@ type WriterLeader struct {
 	noticed bool // the Notice was given
 	warned  bool // the Watermark was given
 
-	out []WriterAction
 }
 
 // NewWriterLeader returns the leader of a stream without readers and steps.
@@ -70,9 +71,7 @@ func (w *WriterLeader) Handle(e WriterEvent) []WriterAction {
 	} else if r, ok := e.(Register); ok {
 		w.refuse(r, w.failure)
 	}
-	out := w.out
-	w.out = nil
-	return out
+	return w.emitted()
 }
 
 func (w *WriterLeader) dispatch(e WriterEvent) {
@@ -108,13 +107,6 @@ func (w *WriterLeader) settle() {
 	w.close()
 	w.drain()
 	w.watch()
-}
-
-func (w *WriterLeader) emit(a WriterAction) {
-	if w.out == nil {
-		w.out = make([]WriterAction, 0, 8)
-	}
-	w.out = append(w.out, a)
 }
 
 func (w *WriterLeader) toAll(m Message) { w.emit(ToAll{m}) }

@@ -9,6 +9,8 @@ import "fmt"
 // to try n. A member may be late for a try that others have given up; its verdict
 // is then there before the member begins it.
 type WriterMember struct {
+	actions[WriterMemberAction]
+
 	cfg     MemberConfig
 	phase   WriterPhase
 	failure error
@@ -23,7 +25,6 @@ type WriterMember struct {
 	ahead     []Verdict // of tries that this member has not begun: all aborted
 	goTry     int64     // newest try that was let go, with BlockInBegin
 
-	out []WriterMemberAction
 }
 
 // NewWriterMember returns the machine of a member that has yet to say hello.
@@ -82,16 +83,7 @@ func (m *WriterMember) Handle(e WriterMemberEvent) []WriterMemberAction {
 	case PushBroke:
 		m.say(e.PushFailed)
 	}
-	out := m.out
-	m.out = nil
-	return out
-}
-
-func (m *WriterMember) emit(a WriterMemberAction) {
-	if m.out == nil {
-		m.out = make([]WriterMemberAction, 0, 2)
-	}
-	m.out = append(m.out, a)
+	return m.emitted()
 }
 
 func (m *WriterMember) say(msg Message) { m.emit(ToLeader{msg}) }

@@ -21,17 +21,35 @@ type preloaded struct {
 	here  bool
 	over  bool // its step is over: free it after the last use
 	users int
-	awake bool
-	ready chan struct{} // closed when here, when the step is over, or when the plane fails
+	awake bool          // it is here, its step is over, or the plane has failed
+	ready chan struct{} // closed then; nil if nobody has waited
 }
+
+// wait returns what to wait for. The caller holds the plane's lock.
+func (p *preloaded) wait() <-chan struct{} {
+	switch {
+	case p.awake:
+		return awake
+	case p.ready == nil:
+		p.ready = make(chan struct{})
+	}
+	return p.ready
+}
+
+// awake is what is waited for in vain no longer.
+var awake = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // wake lets everybody who waits for the block look again. The caller holds the
 // plane's lock.
 func (p *preloaded) wake() {
-	if !p.awake {
-		p.awake = true
+	if !p.awake && p.ready != nil {
 		close(p.ready)
 	}
+	p.awake = true
 }
 
 // drop gives the memory back if nobody uses it. The caller holds the plane's lock.
@@ -90,7 +108,7 @@ func (e *Evpath) Push(m *sstmsg.Preload, free func()) {
 func (e *Evpath) awaited(b block) *preloaded {
 	p := e.preloads[b]
 	if p == nil {
-		p = &preloaded{ready: make(chan struct{})}
+		p = &preloaded{}
 		e.preloads[b] = p
 	}
 	return p
@@ -119,12 +137,12 @@ func (e *Evpath) copyPart(b *preloaded, number int64, p step.Piece) error {
 
 // await returns the block once it is here, in use until unuse.
 func (e *Evpath) await(ctx context.Context, b block) (*preloaded, error) {
-	p, err := e.expect(b)
+	p, ready, err := e.expect(b)
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case <-p.ready:
+	case <-ready:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -145,20 +163,22 @@ func (b block) failed(err error) error {
 	return fmt.Errorf("step %d: block of writer rank %d: %w", b.step, b.rank, err)
 }
 
-// expect returns the entry of a block that is here, or can still come.
-func (e *Evpath) expect(b block) (*preloaded, error) {
+// expect returns the entry of a block that is here, or can still come, and what is
+// closed when there is more to know.
+func (e *Evpath) expect(b block) (*preloaded, <-chan struct{}, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p, known := e.preloads[b]
 	switch {
 	case known && p.here:
-		return p, nil
+		return p, p.wait(), nil
 	case e.failure != nil:
-		return nil, b.failed(e.failure)
+		return nil, nil, b.failed(e.failure)
 	case e.over(b.step):
-		return nil, fmt.Errorf("step %d: %w", b.step, errOver)
+		return nil, nil, fmt.Errorf("step %d: %w", b.step, errOver)
 	}
-	return e.awaited(b), nil
+	p = e.awaited(b)
+	return p, p.wait(), nil
 }
 
 func (e *Evpath) unuse(p *preloaded) {
