@@ -150,11 +150,11 @@ func TestManyRegistrations(t *testing.T) {
 	for range 30 {
 		v.step()
 		v.take(t)
-		eventually(t, "the step is back", func() bool { return v.lag() == 0 })
+		testutil.Eventually(t, "the step is back", func() bool { return v.lag() == 0 })
 	}
-	eventually(t, "all of them are gone", func() bool { return len(v.writers[0].Info().Readers) == 1 })
+	testutil.Eventually(t, "all of them are gone", func() bool { return len(v.writers[0].Info().Readers) == 1 })
 	for rank, w := range v.writers {
-		eventually(t, fmt.Sprintf("rank %d holds nothing", rank), func() bool { return w.Info().Held == 0 })
+		testutil.Eventually(t, fmt.Sprintf("rank %d holds nothing", rank), func() bool { return w.Info().Held == 0 })
 	}
 	r.cm.Close()
 	v.unharmed(t)
@@ -243,7 +243,7 @@ func TestDeafPeers(t *testing.T) {
 		v.take(t)
 		d.conn.Close()
 	}
-	eventually(t, "they are gone", func() bool { return len(v.writers[0].Info().Readers) == 1 })
+	testutil.Eventually(t, "they are gone", func() bool { return len(v.writers[0].Info().Readers) == 1 })
 	if more := int64(heap()) - int64(before); more > 64<<20 {
 		t.Errorf("%d MB stay", more>>20)
 	}
@@ -335,7 +335,7 @@ func TestManyObservers(t *testing.T) {
 	})
 	within(t, 5*time.Second, "all are gone", func() {
 		r.cm.Close()
-		eventually(t, "they are gone", func() bool { return len(v.writers[0].Info().Readers) == 1 })
+		testutil.Eventually(t, "they are gone", func() bool { return len(v.writers[0].Info().Readers) == 1 })
 	})
 	v.unharmed(t)
 }
@@ -381,11 +381,11 @@ func TestComeAndGo(t *testing.T) {
 	for range testutil.Count(t, 100, 5000) {
 		cycle()
 	}
-	eventually(t, "they are gone", func() bool { return len(v.writers[0].Info().Readers) == 1 })
+	testutil.Eventually(t, "they are gone", func() bool { return len(v.writers[0].Info().Readers) == 1 })
 	if more := int64(heap()) - int64(before); more > 8<<20 {
 		t.Errorf("%d MB more", more>>20)
 	}
-	eventually(t, "goroutines", func() bool { return runtime.NumGoroutine() <= goroutines+5 })
+	testutil.Eventually(t, "goroutines", func() bool { return runtime.NumGoroutine() <= goroutines+5 })
 	v.unharmed(t)
 }
 

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/sst/cohort"
 	"github.com/weft-fabric/weft/step"
@@ -315,7 +315,7 @@ func TestSlowRank(t *testing.T) {
 	if info := c.readers[0].Info(); info.Unreleased != 4 || info.Held != 0 {
 		t.Errorf("rank 0: %+v", info)
 	}
-	eventually(t, "rank 1 has all steps", func() bool {
+	testutil.Eventually(t, "rank 1 has all steps", func() bool {
 		info := c.readers[1].Info()
 		return info.Queued == 4 && info.Lag == 4
 	})
@@ -332,16 +332,6 @@ func TestSlowRank(t *testing.T) {
 	}
 	if err := next(t, "the fifth step", wrote); err != nil {
 		t.Error(err)
-	}
-}
-
-// eventually waits until ok.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for ctx := bounded(t); !ok(); runtime.Gosched() {
-		if ctx.Err() != nil {
-			t.Fatalf("not so: %s", what)
-		}
 	}
 }
 

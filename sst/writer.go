@@ -312,7 +312,7 @@ func (w *Writer) end(err error) {
 		w.ranks.sayFailed(err)
 	}
 	for _, r := range w.eager {
-		w.session.turnAway(r.link, r.msg)
+		w.turnAway(r.link, r.msg)
 	}
 	w.eager = nil
 	for key := range w.readers {

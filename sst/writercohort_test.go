@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/sst/cohort"
@@ -248,9 +249,7 @@ func TestWriterCohortDiesInCreate(t *testing.T) {
 					waits[k] = async(func() error { _, err := sst.Create(ctx, name, cfg); return err })
 				}
 				if !missing {
-					for err := os.ErrNotExist; err != nil; _, err = os.Stat(name + ".sst") {
-						runtime.Gosched()
-					}
+					awaitFile(t, name)
 				}
 				ranks[rank].Close()
 				for k, w := range waits {
@@ -289,9 +288,7 @@ func TestWriterCohortGivesUpCreate(t *testing.T) {
 				return err
 			})
 		})
-		for err := os.ErrNotExist; err != nil; _, err = os.Stat(c.name + ".sst") {
-			runtime.Gosched()
-		}
+		awaitFile(t, c.name)
 		cancel(why)
 		for r, err := range next(t, "Create", errs) {
 			if err == nil || !strings.Contains(err.Error(), why.Error()) {
@@ -578,9 +575,7 @@ func TestWriterCohortReaderDies(t *testing.T) {
 		c.step() // has room once the reader is gone
 	}
 	for rank, w := range c.writers {
-		for w.Info().Held > 0 || len(w.Info().Readers) > 0 {
-			runtime.Gosched()
-		}
+		testutil.Eventually(t, "no reader, no step", func() bool { return w.Info().Held == 0 && len(w.Info().Readers) == 0 })
 		if got := w.Info().Bytes; got != 0 {
 			t.Errorf("rank %d keeps %d bytes", rank, got)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
@@ -51,6 +52,7 @@ func (w *Writer) register(l carrier.Link, m *sstmsg.ReaderRegister) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.session.use(l, w)
 	if !w.published && w.failure == nil {
 		w.eager = append(w.eager, registration{l, m})
 		return
@@ -58,9 +60,11 @@ func (w *Writer) register(l carrier.Link, m *sstmsg.ReaderRegister) {
 	w.registerNow(l, m)
 }
 
+// registerNow passes a registration on, or turns it away. The writer uses its link
+// already. The caller holds mu.
 func (w *Writer) registerNow(l carrier.Link, m *sstmsg.ReaderRegister) {
 	if w.failure != nil || w.leader.Ended() {
-		w.session.turnAway(l, m)
+		w.turnAway(l, m)
 		return
 	}
 	key := w.nextKey
@@ -68,7 +72,6 @@ func (w *Writer) registerNow(l carrier.Link, m *sstmsg.ReaderRegister) {
 	r := &attached{link: l, options: w.optionsFor(l), ranks: m.Evpath}
 	r.weft = r.options.Weft
 	w.readers[key] = r
-	w.session.use(l)
 	contact := w.session.cm.ContactFor(l)
 	if w.cfg.Params.DataInterface != "" {
 		if c, err := w.session.dataContact(&w.cfg.Params); err == nil { // it was right at Create
@@ -76,6 +79,12 @@ func (w *Writer) registerNow(l carrier.Link, m *sstmsg.ReaderRegister) {
 		}
 	}
 	w.tellLeader(cp.Register{Reader: key, Msg: m, Contact: contact.String(), Weft: r.weft})
+}
+
+// turnAway tells a reader that the stream has ended.
+func (w *Writer) turnAway(l carrier.Link, m *sstmsg.ReaderRegister) {
+	w.session.turnAway(l, m)
+	w.session.unuse(l, w)
 }
 
 // optionsFor chooses the message variants that the reader on a link takes.
@@ -127,13 +136,12 @@ func (w *Writer) fromReader(key readerKey, m sstmsg.Message) {
 func (w *Writer) linkLost(l carrier.Link, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	kept := w.eager[:0]
-	for _, r := range w.eager {
-		if r.link != l {
-			kept = append(kept, r)
+	w.eager = slices.DeleteFunc(w.eager, func(r registration) bool {
+		if r.link == l {
+			w.session.unuse(l, w)
 		}
-	}
-	w.eager = kept
+		return r.link == l
+	})
 	for key, r := range w.readers {
 		if r.link == l {
 			w.tellLeader(cp.ReaderLost{Reader: key, Err: err})
@@ -233,10 +241,10 @@ func (w *Writer) forget(key readerKey) {
 	r.flush()
 	w.session.retire(r.ids...)
 	if r.link != nil {
-		w.session.unuse(r.link)
+		w.session.unuse(r.link, w)
 	}
 	for _, l := range r.links {
-		w.session.unuse(l)
+		w.session.unuse(l, w)
 	}
 }
 

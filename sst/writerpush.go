@@ -51,10 +51,11 @@ func (w *Writer) pushFar(key readerKey, r *attached, rank int, m *sstmsg.Preload
 		r.far = map[int][]farPush{}
 	}
 	queue, busy := r.far[rank]
-	r.far[rank] = append(queue, farPush{m, d})
-	if !busy {
-		w.session.background(func(ctx context.Context) { w.sendFar(ctx, key, r, rank) })
+	if !busy && !w.session.background(func(ctx context.Context) { w.sendFar(ctx, key, r, rank) }) {
+		d.release() // the session has ended, and all its readers with it
+		return
 	}
+	r.far[rank] = append(queue, farPush{m, d}) // sendFar looks when we have given mu up
 }
 
 // sendFar sends what is queued for a far rank, and ends when there is no more. A
@@ -89,14 +90,14 @@ func (w *Writer) rankLink(ctx context.Context, r *attached, rank int) (carrier.L
 	if err != nil {
 		return nil, err
 	}
-	l, err = w.session.dial(ctx, c)
+	l, err = w.session.dial(ctx, c, w)
 	if err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.gone {
-		w.session.unuse(l)
+		w.session.unuse(l, w)
 		return nil, ErrReaderFailed
 	}
 	if r.links == nil {
