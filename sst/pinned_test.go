@@ -1,9 +1,11 @@
 package sst_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
@@ -12,18 +14,33 @@ import (
 // TestReaderThatDoesNotRead asks for each step, gives it back and never takes an
 // answer off its socket: a writer does not keep all these steps for the answers.
 func TestReaderThatDoesNotRead(t *testing.T) {
+	for _, preload := range []int32{0, 1} {
+		t.Run(fmt.Sprint("preload ", preload), func(t *testing.T) { readsNothing(t, preload) })
+	}
+}
+
+func readsNothing(t *testing.T, preload int32) {
 	name := streamName(t)
 	const n = 1 << 17 // 1 MiB a step
 	x := define(t, create(t, name, sst.WriterConfig{Params: sst.Params{QueueLimit: 2}}), n)
 	honest := attach(t, name, sst.ReaderConfig{})
-	r := attaches(t, name)
+	r := dials(t, name)
+	r.query()
+	m := r.registration()
+	m.SpecPreload = preload
+	r.send(r.link, m)
+	_, r.response = hear[*sstmsg.WriterResponse](r.fake)
+	r.activate()
+	testutil.Eventually(t, "it is there", func() bool { i := x.w.Info(); return len(i.Readers) == 2 && i.Readers[1].Active })
 	for range cap(r.got) { // from here on its handler does not return
 		r.got <- heard{}
 	}
-	for i := range int64(200) {
+	for i := range int64(100) {
 		x.must(t)
-		r.read(i, 8*n)
-		r.release(i)
+		if preload == 0 {
+			r.quietly(&sstmsg.ReadRequest{Step: i, Length: 8 * n, WriterID: r.response.Evpath[0].WriterID, ReaderID: fakeData, Condition: 1})
+		}
+		r.quietly(&sstmsg.ReleaseTimestep{WriterID: r.wsr(), Step: i})
 		st, err := honest.BeginStep(bounded(t))
 		if err == nil {
 			err = verify(bounded(t), st)
@@ -47,12 +64,11 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 	r.dropped()
 }
 
-// read asks for the first bytes of a step of rank 0.
-func (r *fakeReader) read(step, length int64) {
-	m := &sstmsg.ReadRequest{Step: step, Length: length, WriterID: r.response.Evpath[0].WriterID, ReaderID: fakeData, Condition: 1}
+// quietly sends a message that the other side may not want any more.
+func (p *fakeReader) quietly(m sstmsg.Message) {
 	f, parts, err := sstmsg.Encode(m, sstmsg.Options{Release: sstmsg.ReleaseMain})
 	if err != nil {
-		r.t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	_ = r.link.Send(carrier.Record{Format: f, Parts: parts}) // the writer may have dropped it
+	_ = p.link.Send(carrier.Record{Format: f, Parts: parts})
 }

@@ -171,6 +171,7 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	if err == nil {
 		d.use()
 		reader.served += uint64(m.Length)
+		w.noteReply(m.Step, l)
 	}
 	w.mu.Unlock()
 	if err != nil {
