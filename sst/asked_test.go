@@ -37,7 +37,7 @@ func TestLargeBlocksAreAskedFor(t *testing.T) {
 			testutil.Eventually(t, "the reader is active", func() bool { return w.Info().Readers[0].Active })
 			x.must(t)
 			back := func(n int64) {
-				eventually(t, "the reader waits again", func() bool { return w.Info().Readers[0].Released == n })
+				testutil.Eventually(t, "the reader waits again", func() bool { return w.Info().Readers[0].Released == n })
 			}
 			takes(t, r, c.asks, 1)
 			back(1)
