@@ -99,7 +99,7 @@ func (r *Reader) open(ctx context.Context) (err error) {
 // prepare makes everything that needs no peer: session, plane and identities,
 // machines. With an identity anybody can reach us, so all of it is one step.
 func (r *Reader) prepare(ctx context.Context) (path string, err error) {
-	r.cfg.Params, err = r.cfg.Params.resolve(readerSide)
+	r.cfg.Params, err = r.cfg.Params.resolve(ReaderSide)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -88,8 +88,8 @@ func TestBackgroundWhileClosing(t *testing.T) {
 func TestPushAfterCloseReleases(t *testing.T) {
 	s := testSession(t)
 	s.Close()
-	w := &Writer{session: s}
-	d := (&stepMemory{pool: step.NewHeapPool(0), ranks: 1}).get()
+	w := &Writer{session: s, memory: stepMemory{pool: step.NewHeapPool(0), ranks: 1}}
+	d := w.memory.get()
 	r := &attached{ranks: []sstmsg.EvpathReader{{}, {}}}
 	for range 2 {
 		d.use()

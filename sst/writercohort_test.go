@@ -111,7 +111,11 @@ func TestWriterCohortRanks(t *testing.T) {
 	c := &crew{t: t, name: streamName(t), part: 1}
 	c.join(len(own))
 	c.must(c.create(bounded(t), func(rank int) sst.WriterConfig {
-		return sst.WriterConfig{Ranks: own[rank], NoRanks: own[rank] == 0, Params: sst.Params{RendezvousReaderCount: none()}}
+		ranks := own[rank]
+		if ranks == 0 {
+			ranks = sst.NoRanks
+		}
+		return sst.WriterConfig{Ranks: ranks, Params: sst.Params{RendezvousReaderCount: none()}}
 	}))
 	r := attach(t, c.name, sst.ReaderConfig{})
 	vars := make([]*sst.Variable[int64], len(own))
@@ -223,7 +227,7 @@ func TestWriterCohortDisagrees(t *testing.T) {
 	}
 	c := &crew{t: t, name: streamName(t)}
 	c.join(2)
-	c.wants("Create without ranks at rank 0", c.create(bounded(t), func(r int) sst.WriterConfig { return sst.WriterConfig{NoRanks: r == 0} }), sst.ErrParam)
+	c.wants("Create without ranks at rank 0", c.create(bounded(t), func(r int) sst.WriterConfig { return sst.WriterConfig{Ranks: sst.NoRanks * (1 - min(r, 1))} }), sst.ErrParam)
 }
 
 // TestWriterCohortDiesInCreate has a rank die while all wait, for each other or for

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
-// This file is the writer's side towards its readers. Everything here runs on the
+// This file is the writer's Side towards its readers. Everything here runs on the
 // goroutine of some link or channel, or in a call of the application, with w.mu
 // held; nothing blocks.
 

@@ -25,12 +25,7 @@ type LauncherConfig struct {
 	// Logger hears what TCPConfig.Logger hears; nil means slog.Default().
 	Logger *slog.Logger
 
-	// These are as in TCPConfig.
-	HandshakeTimeout, DialTimeout, CloseTimeout time.Duration
-	KeepAliveIdle, KeepAliveInterval            time.Duration
-	KeepAliveCount                              int
-	MaxMessage, MaxKept                         int
-	explainAfter                                time.Duration
+	Tuning
 }
 
 // FromEnv is FromLauncher with the environment of the process.
@@ -104,20 +99,7 @@ func (s *starter) start(ctx context.Context) (Cohort, error) {
 // tcpConfig returns the configuration of this rank, without root and token.
 func (s *starter) tcpConfig() TCPConfig {
 	c := &s.config
-	return TCPConfig{
-		Rank:              s.launch.Rank,
-		Size:              s.launch.Size,
-		Logger:            c.Logger,
-		HandshakeTimeout:  c.HandshakeTimeout,
-		DialTimeout:       c.DialTimeout,
-		CloseTimeout:      c.CloseTimeout,
-		KeepAliveIdle:     c.KeepAliveIdle,
-		KeepAliveInterval: c.KeepAliveInterval,
-		KeepAliveCount:    c.KeepAliveCount,
-		MaxMessage:        c.MaxMessage,
-		MaxKept:           c.MaxKept,
-		explainAfter:      c.explainAfter,
-	}
+	return TCPConfig{Rank: s.launch.Rank, Size: s.launch.Size, Logger: c.Logger, Tuning: c.Tuning}
 }
 
 // byAddress is for those who were told where rank 0 is.
@@ -171,7 +153,7 @@ func (s *starter) free(ctx context.Context, path string) error {
 	if err != nil {
 		return nil // none, or one that nobody can use: it is replaced
 	}
-	c, err := TCPConfig{Rank: 1, Size: 2, Token: there.token, DialTimeout: time.Second}.resolve()
+	c, err := TCPConfig{Rank: 1, Size: 2, Token: there.token, Tuning: Tuning{DialTimeout: time.Second}}.resolve()
 	if err != nil {
 		return err
 	}

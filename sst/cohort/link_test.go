@@ -51,7 +51,7 @@ func TestBatch(t *testing.T) {
 // A connection without half-close works as well, a pipe say.
 func TestLinkOverPipe(t *testing.T) {
 	a, b := net.Pipe()
-	cfg, err := TCPConfig{Size: 2, Token: "x", CloseTimeout: time.Second}.resolve()
+	cfg, err := TCPConfig{Size: 2, Token: "x", Tuning: Tuning{CloseTimeout: time.Second}}.resolve()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -351,7 +351,7 @@ func TestRankComesFirst(t *testing.T) {
 	log, logger := newLog()
 	first := make(chan error, 1)
 	go func() {
-		c, err := TCP(bounded(t), TCPConfig{Root: addr, Rank: 1, Size: 2, Token: testToken, Logger: logger, explainAfter: 50 * time.Millisecond})
+		c, err := TCP(bounded(t), TCPConfig{Root: addr, Rank: 1, Size: 2, Token: testToken, Logger: logger, Tuning: Tuning{explainAfter: 50 * time.Millisecond}})
 		if c != nil {
 			closeAll(t, []Cohort{c})
 		}
