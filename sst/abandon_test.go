@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
@@ -87,9 +88,7 @@ func TestCloseWhileEndWaits(t *testing.T) {
 	x.must(t)
 	r.step()
 	ended := async(func() error { return x.write(bounded(t)) })
-	for w.Info().NextStep != 1 {
-		runtime.Gosched()
-	}
+	testutil.Eventually(t, "End waits for room", func() bool { return sst.WaitsForRoom(w) })
 	wants(t, "Close", w.Close(), sst.ErrTimeout)
 	if err := next(t, "End", ended); !errors.Is(err, sst.ErrClosed) && !errors.Is(err, sst.ErrOrder) {
 		t.Errorf("End: %v", err)
@@ -252,9 +251,7 @@ func TestCurious(t *testing.T) {
 	name := streamName(t)
 	w = create(t, name, sst.WriterConfig{Session: newSession(t, sst.SessionConfig{Logger: log})})
 	r := attaches(t, name)
-	for len(w.Info().Readers) == 0 {
-		runtime.Gosched()
-	}
+	testutil.Eventually(t, "a reader is there", func() bool { return len(w.Info().Readers) > 0 })
 	r.link.Abort(nil)
 	next(t, "question of the logger", asked)
 }

@@ -3,6 +3,7 @@ package sst_test
 import (
 	"testing"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/step"
 )
@@ -33,10 +34,10 @@ func TestLargeBlocksAreAskedFor(t *testing.T) {
 			if policy := w.Info().Policy; policy.AskFrom != map[string]uint64{"Auto": 1 << 20}[c.writer] || policy.Preload != (c.writer != "Off") {
 				t.Errorf("%+v", policy)
 			}
-			eventually(t, "the reader is active", func() bool { return w.Info().Readers[0].Active })
+			testutil.Eventually(t, "the reader is active", func() bool { return w.Info().Readers[0].Active })
 			x.must(t)
 			back := func(n int64) {
-				eventually(t, "the reader waits again", func() bool { return w.Info().Readers[0].Released == n })
+				testutil.Eventually(t, "the reader waits again", func() bool { return w.Info().Readers[0].Released == n })
 			}
 			takes(t, r, c.asks, 1)
 			back(1)
@@ -102,7 +103,7 @@ func TestManyArraysArePushed(t *testing.T) {
 		all = append(all, v)
 	}
 	r := attach(t, name, sst.ReaderConfig{})
-	eventually(t, "the reader is active", func() bool { return w.Info().Readers[0].Active })
+	testutil.Eventually(t, "the reader is active", func() bool { return w.Info().Readers[0].Active })
 	st, err := w.BeginStep(bounded(t))
 	if err != nil {
 		t.Fatal(err)

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
 )
@@ -213,8 +215,7 @@ func TestSessionClose(t *testing.T) {
 			return err
 		}),
 	}
-	for err := os.ErrNotExist; err != nil; _, err = os.Stat(filepath.Join(dir, "lonely.sst")) {
-	}
+	awaitFile(t, filepath.Join(dir, "lonely"))
 	within(t, 10*time.Second, "Close", func() { s.Close() })
 	for i, w := range waits {
 		if err := next(t, fmt.Sprint("wait ", i), w); !isOrder(err) {
@@ -263,15 +264,11 @@ func TestHandshakeGoesOn(t *testing.T) {
 			if closed == nil {
 				closed = async(s.Close)
 			}
-			// Nothing may be sent, and the link must stay, until the writer answers.
-			select {
-			case err := <-closed:
-				t.Errorf("the session closed while a writer depends on it: %v", err)
-			case h := <-p.got:
-				t.Errorf("a %T came before the answer", h.msg)
-			case <-p.lost:
-				t.Error("the link was dropped before the answer")
-			case <-time.After(50 * time.Millisecond): // a moment in which it could happen
+			// Nothing may be sent, and the link must stay, until the writer answers:
+			// the activation has to be the first that comes after the registration.
+			testutil.Eventually(t, "Close waits", func() bool { return len(closed) > 0 || sst.CloseWaits(s) })
+			if len(closed) > 0 {
+				t.Fatalf("the session closed while a writer depends on it: %v", <-closed)
 			}
 			reply(p.response(reg))
 			hear[*sstmsg.ReaderActivate](p.fake)
@@ -323,6 +320,44 @@ func TestOwnSessionEndsInBackground(t *testing.T) {
 	hear[*sstmsg.ReaderClose](p.fake)
 	p.dropped()
 	settled(t, fds, goroutines)
+}
+
+// TestSessionCloseRacesReaderClose closes a session while its readers say goodbye
+// to an ADIOS2 writer with care, which the session waits for.
+func TestSessionCloseRacesReaderClose(t *testing.T) {
+	rnd := testutil.Rand(t)
+	for range 6 {
+		p := newWriter(t, false)
+		s := newSession(t, sst.SessionConfig{})
+		var readers []*sst.Reader
+		for range 4 {
+			open := async(func() error {
+				r, err := sst.Open(bounded(t), p.name, sst.ReaderConfig{Session: s})
+				readers = append(readers, r)
+				return err
+			})
+			p.accept()
+			if err := next(t, "Open", open); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var closes []<-chan error
+		for _, r := range readers {
+			closes = append(closes, async(r.Close))
+		}
+		for range rnd.IntN(50) {
+			runtime.Gosched()
+		}
+		closes = append(closes, async(s.Close))
+		for range readers {
+			hear[*sstmsg.ReaderClose](p.fake)
+		}
+		for i, c := range closes {
+			if err := next(t, "Close", c); err != nil {
+				t.Errorf("close %d: %v", i, err)
+			}
+		}
+	}
 }
 
 // TestCloseIsIdempotent calls it from many sides.

@@ -41,6 +41,8 @@ var (
 	ErrParam = cp.ErrParam
 	// ErrProtocol says that the peer broke the protocol.
 	ErrProtocol = cp.ErrProtocol
+	// ErrNoStat says that a writer has no statistics to ask for: it is not Weft.
+	ErrNoStat = errors.New("the writer is ADIOS2: it has no statistics; `weft ls` attaches as a reader")
 )
 
 // ErrorRank returns the rank of the own cohort at which an error began: one that

@@ -20,6 +20,7 @@ import (
 type finder struct {
 	path    string
 	session *Session
+	user    linkUser // of the link; nil if it need not be told of its loss
 
 	file contactFile
 	link carrier.Link
@@ -68,7 +69,7 @@ func (f *finder) look(ctx context.Context) (err error) {
 	if f.reason() == nil {
 		f.setReason(fmt.Errorf("%s: no answer from %v; is the writer stopped?", f.path, addr))
 	}
-	f.link, err = f.session.dial(ctx, f.file.contact)
+	f.link, err = f.session.dial(ctx, f.file.contact, f.user)
 	switch {
 	case err == nil:
 		return nil
@@ -131,7 +132,7 @@ func (f *finder) ask(ctx context.Context, in io.Reader) error {
 	}
 	addr, err := f.file.contact.Addr()
 	if err == nil {
-		f.link, err = f.session.dial(ctx, f.file.contact)
+		f.link, err = f.session.dial(ctx, f.file.contact, f.user)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: nobody of that name at %v: %w", ErrStale, addr, err)

@@ -3,6 +3,8 @@ package sst
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
@@ -10,14 +12,21 @@ import (
 	"github.com/weft-fabric/weft/sst/internal/carrier"
 )
 
-// linkUse counts the streams that need a link.
+// linkUser is who is told that a link is gone.
+type linkUser interface {
+	linkLost(l carrier.Link, err error)
+}
+
+// linkUse says who needs a link.
 type linkUse struct {
-	streams int
-	closing bool        // it is being closed: nobody may take it up again
-	linger  *time.Timer // closes it after a while without streams, nil while none is needed
-	peer    bool        // the peer reads streams of ours over it: closing it is up to the peer
-	weft    bool        // the peer said that it is Weft
-	answers int         // to StatQuery, that are queued
+	users   map[linkUser]int // and how often; nil is who need not be told
+	closing bool             // it is being closed: nobody may take it up again
+	linger  *time.Timer      // closes it after a while without streams, nil while none is needed
+	peer    bool             // the peer reads streams of ours over it: closing it is up to the peer
+	weft    bool             // the peer said that it is Weft
+	answers int              // to StatQuery, that are queued
+	written uint64           // records, when its progress was looked at
+	unread  int              // steps given back since, whose answers may be on the way
 }
 
 // lingerTime is how long a link to an ADIOS2 writer stays open after our last
@@ -26,19 +35,47 @@ type linkUse struct {
 // hang.
 const lingerTime = 200 * time.Millisecond
 
-// use adds a stream to a link, unless that is being closed; unuse closes the
-// link with its last one. A link that the peer made, or reads over, is left to
-// the peer: another of its streams may be opening on it.
-func (s *Session) use(l carrier.Link) bool {
+// use adds a user to a link; unuse takes it away, and closes the link with its
+// last one. A link that the peer made, or reads over, is left to the peer: another
+// of its streams may be opening on it.
+func (s *Session) use(l carrier.Link, by linkUser) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.linkUse(l)
-	if u.closing {
+	s.linkUse(l).add(by)
+}
+
+// take is use, unless the link is being closed, or is gone.
+func (s *Session) take(l carrier.Link, by linkUser) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u := s.links[l]; u != nil && u.closing || isDone(l.Done()) {
 		return false
 	}
-	u.streams++
-	u.stopLinger()
+	s.linkUse(l).add(by)
 	return true
+}
+
+func isDone(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (u *linkUse) add(by linkUser) {
+	if u.users == nil {
+		u.users = map[linkUser]int{}
+	}
+	u.users[by]++
+	u.stopLinger()
+}
+
+func (u *linkUse) remove(by linkUser) {
+	if u.users[by]--; u.users[by] <= 0 {
+		delete(u.users, by)
+	}
 }
 
 func (u *linkUse) stopLinger() {
@@ -48,15 +85,16 @@ func (u *linkUse) stopLinger() {
 	}
 }
 
-func (s *Session) unuse(l carrier.Link) {
+func (s *Session) unuse(l carrier.Link, by linkUser) {
 	s.mu.Lock()
 	u := s.links[l]
 	if u != nil {
-		u.streams--
+		u.remove(by)
 	}
 	idle := u.idle(l)
 	switch {
-	case !idle:
+	case !idle || u.closing:
+		idle = false
 	case u.weft || l.Info().Release == carrier.ReleaseWeft:
 		u.closing = true
 	default:
@@ -71,7 +109,7 @@ func (s *Session) unuse(l carrier.Link) {
 
 // idle reports whether nobody needs the link any more, and closing it is up to us.
 func (u *linkUse) idle(l carrier.Link) bool {
-	return u != nil && u.streams == 0 && !u.peer && !l.Info().Inbound
+	return u != nil && len(u.users) == 0 && !u.peer && !l.Info().Inbound
 }
 
 // closeIdle closes a link that has lingered, unless it has found a use.
@@ -118,7 +156,13 @@ func (s *Session) peerReads(l carrier.Link, weft bool) {
 func (s *Session) streamsOn(l carrier.Link) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.linkUse(l).streams
+	n := 0
+	if u := s.links[l]; u != nil {
+		for _, uses := range u.users {
+			n += uses
+		}
+	}
+	return n
 }
 
 // linkUse returns the entry of a link. The caller holds mu.
@@ -131,16 +175,16 @@ func (s *Session) linkUse(l carrier.Link) *linkUse {
 	return u
 }
 
-// dial connects to a contact, or finds the connection that exists. The caller is
-// one of its users, until unuse.
-func (s *Session) dial(ctx context.Context, c cm.Contact) (carrier.Link, error) {
+// dial connects to a contact, or finds the connection that exists, for a user of
+// it, until unuse.
+func (s *Session) dial(ctx context.Context, c cm.Contact, by linkUser) (carrier.Link, error) {
 	for {
 		l, err := s.cm.Dial(ctx, c)
-		if err != nil || s.use(l) {
+		if err != nil || s.take(l, by) {
 			return l, err
 		}
 		select {
-		case <-l.Done(): // another stream was closing it
+		case <-l.Done(): // another stream was closing it, or it has just gone
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -182,30 +226,21 @@ func give(l carrier.Link, err error) {
 	}
 }
 
-// Lost tells every stream that used the link.
+// Lost tells every user of the link. From then on nobody takes it up again.
 func (h *sessionHandler) Lost(l carrier.Link, err error) {
 	s := (*Session)(h)
 	s.mu.Lock()
-	readers, writers := map[*Reader]struct{}{}, map[*Writer]struct{}{}
-	for _, r := range s.routes {
-		if r.reader != nil {
-			readers[r.reader] = struct{}{}
-		}
-		if r.writer != nil {
-			writers[r.writer] = struct{}{}
-		}
-	}
+	u := s.linkUse(l)
+	u.closing = true
+	u.stopLinger()
+	users := slices.Collect(maps.Keys(u.users))
 	s.mu.Unlock()
-	for r := range readers {
-		r.linkLost(l, err)
-	}
-	for w := range writers {
-		w.linkLost(l, err)
+	for _, by := range users {
+		if by != nil {
+			by.linkLost(l, err)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if u := s.links[l]; u != nil {
-		u.stopLinger()
-	}
 	delete(s.links, l)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
@@ -36,7 +37,7 @@ func TestReadForDroppedReader(t *testing.T) {
 			t.Errorf("reply %+v", m)
 		}
 		zero.link.Abort(errors.New("dead"))
-		eventually(t, "the writer has dropped the reader", func() bool { return len(x.w.Info().Readers) == 0 })
+		testutil.Eventually(t, "the writer has dropped the reader", func() bool { return len(x.w.Info().Readers) == 0 })
 		one.send(one.link, read)
 		if weft == 0 {
 			one.dropped()

@@ -272,6 +272,23 @@ func beginEOF(t testing.TB, r *sst.Reader) {
 
 func isErr(err, want error) bool { return errors.Is(err, want) }
 
+// awaitFile waits for the contact file of a stream.
+func awaitFile(t testing.TB, name string) {
+	t.Helper()
+	testutil.Eventually(t, "there is a contact file", func() bool { return exists(name + ".sst") })
+}
+
+// still fails if done comes in the moment that anything wrong would need that the
+// caller's events have set off already.
+func still[T any](t testing.TB, what string, done <-chan T) {
+	t.Helper()
+	select {
+	case got := <-done:
+		t.Fatalf("%s did not wait: %v", what, got)
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

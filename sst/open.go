@@ -99,7 +99,7 @@ func (r *Reader) open(ctx context.Context) (err error) {
 // prepare makes everything that needs no peer: session, plane and identities,
 // machines. With an identity anybody can reach us, so all of it is one step.
 func (r *Reader) prepare(ctx context.Context) (path string, err error) {
-	r.cfg.Params, err = r.cfg.Params.resolve(readerSide)
+	r.cfg.Params, err = r.cfg.Params.resolve(ReaderSide)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -200,7 +200,7 @@ func (r *Reader) follow(ctx context.Context) error {
 func (r *Reader) lookAndKnock(looking, ctx context.Context, path string) error {
 	r.memberEvent(cp.MemberStart{})
 	for first := true; ; first = false {
-		f := &finder{path: path, session: r.session}
+		f := &finder{path: path, session: r.session, user: r}
 		if err := r.find(looking, f); err != nil {
 			r.leaderEvent(cp.Cancel{Err: err})
 			return (<-r.opened).err
@@ -232,7 +232,7 @@ func (r *Reader) find(ctx context.Context, f *finder) error {
 		err = f.find(ctx)
 	}
 	if _, weft := f.file.contact.Mark(); err == nil && r.cfg.Observer && !weft {
-		r.session.unuse(f.link)
+		r.session.unuse(f.link, r)
 		err = fmt.Errorf("%w: Observer: an ADIOS2 writer counts every reader; only a Weft writer can leave one out", ErrParam)
 	}
 	return err
@@ -281,7 +281,7 @@ func (r *Reader) attempt(f *finder) error {
 	r.mu.Lock()
 	if r.released {
 		r.mu.Unlock()
-		s.unuse(f.link)
+		s.unuse(f.link, r)
 		return fmt.Errorf("session: %w", ErrClosed)
 	}
 	r.link, r.weft, r.conditions = f.link, e.WeftVersion != 0, []int32{e.Query, e.Register}

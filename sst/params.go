@@ -151,7 +151,7 @@ func (p *Params) preloads(cohort int) bool {
 }
 
 // resolve returns a checked copy with canonical spelling.
-func (p Params) resolve(side side) (Params, error) {
+func (p Params) resolve(side Side) (Params, error) {
 	for _, d := range paramTable {
 		if !d.isSet(&p) {
 			continue

@@ -160,7 +160,7 @@ func TestParamOnTheWrongSide(t *testing.T) {
 	if err == nil {
 		t.Error("an interface that is not there is accepted")
 	}
-	_, err = sst.Create(t.Context(), name, sst.WriterConfig{Ranks: -1})
+	_, err = sst.Create(t.Context(), name, sst.WriterConfig{Ranks: sst.NoRanks - 1})
 	if err == nil {
 		t.Error("-1 ranks are accepted")
 	}

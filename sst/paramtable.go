@@ -20,13 +20,7 @@ const (
 	ReaderSide
 )
 
-type side = Side
-
-const (
-	writerSide = WriterSide
-	readerSide = ReaderSide
-	bothSides  = writerSide | readerSide
-)
+const bothSides = WriterSide | ReaderSide
 
 // String names the side.
 func (s Side) String() string {
@@ -36,7 +30,7 @@ func (s Side) String() string {
 // paramDef describes one engine parameter.
 type paramDef struct {
 	name  string
-	sides side
+	sides Side
 	def   string // default, as text
 	help  string
 	get   func(*Params) string
@@ -55,7 +49,7 @@ func (d *paramDef) value(p *Params) string {
 }
 
 // intParam describes a number in [lo, hi].
-func intParam(name string, s side, def int, lo, hi int, field func(*Params) *int, help string) paramDef {
+func intParam(name string, s Side, def int, lo, hi int, field func(*Params) *int, help string) paramDef {
 	return paramDef{
 		name: name, sides: s, def: strconv.Itoa(def), help: help,
 		get: func(p *Params) string {
@@ -72,7 +66,7 @@ func intParam(name string, s side, def int, lo, hi int, field func(*Params) *int
 }
 
 // boolParam describes a switch that is off by default.
-func boolParam(name string, s side, field func(*Params) *bool, help string) paramDef {
+func boolParam(name string, s Side, field func(*Params) *bool, help string) paramDef {
 	return paramDef{
 		name: name, sides: s, def: "false", help: help,
 		get: func(p *Params) string {
@@ -89,14 +83,14 @@ func boolParam(name string, s side, field func(*Params) *bool, help string) para
 }
 
 // wordParam describes one of several words; the first is the default.
-func wordParam(name string, s side, field func(*Params) *string, help string, words ...string) paramDef {
+func wordParam(name string, s Side, field func(*Params) *string, help string, words ...string) paramDef {
 	return paramDef{
 		name: name, sides: s, def: words[0], help: help,
 		get: func(p *Params) string { return *field(p) },
 		set: func(p *Params, text string) error {
 			i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, text) })
 			if i < 0 {
-				return fmt.Errorf("%w: %s=%q: must be %s", ErrParam, name, text, strings.Join(words, ", "))
+				return fmt.Errorf("%w: %s=%q: must be %s (%s)", ErrParam, name, text, eitherOf(words), help)
 			}
 			*field(p) = words[i]
 			return nil
@@ -104,8 +98,17 @@ func wordParam(name string, s side, field func(*Params) *string, help string, wo
 	}
 }
 
+// eitherOf lists words that somebody can choose from.
+func eitherOf(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
 // textParam describes free text.
-func textParam(name string, s side, field func(*Params) *string, help string) paramDef {
+func textParam(name string, s Side, field func(*Params) *string, help string) paramDef {
 	return paramDef{
 		name: name, sides: s, help: help,
 		get: func(p *Params) string { return *field(p) },
@@ -114,7 +117,7 @@ func textParam(name string, s side, field func(*Params) *string, help string) pa
 }
 
 // fixedParam describes a parameter of ADIOS2 that has one accepted value here.
-func fixedParam(name string, s side, why string, accepted ...string) paramDef {
+func fixedParam(name string, s Side, why string, accepted ...string) paramDef {
 	return paramDef{
 		name: name, sides: s, def: accepted[0], help: why,
 		set: func(p *Params, text string) error {
@@ -131,7 +134,7 @@ const maxInt32 = 1<<31 - 1
 // paramTable lists every engine parameter of SST, ADIOS2's and ours.
 var paramTable = []paramDef{
 	{
-		name: "RendezvousReaderCount", sides: writerSide, def: "1", help: "readers that the writer waits for before Create returns",
+		name: "RendezvousReaderCount", sides: WriterSide, def: "1", help: "readers that the writer waits for before Create returns",
 		get: func(p *Params) string {
 			if p.RendezvousReaderCount == nil {
 				return ""
@@ -147,10 +150,10 @@ var paramTable = []paramDef{
 		},
 	},
 	wordParam("RegistrationMethod", bothSides, func(p *Params) *string { return &p.RegistrationMethod }, "how readers find the writer", "File", "Screen"),
-	intParam("QueueLimit", writerSide, 0, 0, maxInt32, func(p *Params) *int { return &p.QueueLimit }, "steps that may wait for readers, 0 for no limit"),
-	wordParam("QueueFullPolicy", writerSide, func(p *Params) *string { return &p.QueueFullPolicy }, "what a full queue does with a new step", "Block", "Discard"),
+	intParam("QueueLimit", WriterSide, 0, 0, maxInt32, func(p *Params) *int { return &p.QueueLimit }, "steps that may wait for readers, 0 for no limit"),
+	wordParam("QueueFullPolicy", WriterSide, func(p *Params) *string { return &p.QueueFullPolicy }, "what a full queue does with a new step", "Block", "Discard"),
 	{
-		name: "QueueLimitBytes", sides: writerSide, def: "0", help: "bytes of steps that may wait for readers, 0 for no limit; 512MiB, say (Weft's own)",
+		name: "QueueLimitBytes", sides: WriterSide, def: "0", help: "bytes of steps that may wait for readers, 0 for no limit; 512MiB, say (Weft's own)",
 		get: func(p *Params) string {
 			if p.QueueLimitBytes == 0 {
 				return ""
@@ -162,14 +165,14 @@ var paramTable = []paramDef{
 			return err
 		},
 	},
-	wordParam("BlockAt", writerSide, func(p *Params) *string { return &p.BlockAt }, "where a full queue stops the writer (Weft's own)", "EndStep", "BeginStep"),
-	intParam("ReserveQueueLimit", writerSide, 0, 0, maxInt32, func(p *Params) *int { return &p.ReserveQueueLimit }, "newest steps kept for readers that come later"),
-	boolParam("FirstTimestepPrecious", writerSide, func(p *Params) *bool { return &p.FirstTimestepPrecious }, "keep the first step for readers that come later"),
-	wordParam("StepDistributionMode", writerSide, func(p *Params) *string { return &p.StepDistributionMode }, "which reader cohort gets a step", "AllToAll", "RoundRobin", "OnDemand"),
-	intParam("LagNotice", writerSide, 0, 0, maxInt32, func(p *Params) *int { return &p.LagNotice }, "steps that a reader may be behind before the writer's program is told, 0 for any (Weft's own)"),
-	intParam("LagLimit", writerSide, 0, 0, maxInt32, func(p *Params) *int { return &p.LagLimit }, "steps that a reader may be behind before it is detached, 0 for any (Weft's own)"),
+	wordParam("BlockAt", WriterSide, func(p *Params) *string { return &p.BlockAt }, "where a full queue stops the writer (Weft's own)", "EndStep", "BeginStep"),
+	intParam("ReserveQueueLimit", WriterSide, 0, 0, maxInt32, func(p *Params) *int { return &p.ReserveQueueLimit }, "newest steps kept for readers that come later"),
+	boolParam("FirstTimestepPrecious", WriterSide, func(p *Params) *bool { return &p.FirstTimestepPrecious }, "keep the first step for readers that come later"),
+	wordParam("StepDistributionMode", WriterSide, func(p *Params) *string { return &p.StepDistributionMode }, "which reader cohort gets a step", "AllToAll", "RoundRobin", "OnDemand"),
+	intParam("LagNotice", WriterSide, 0, 0, maxInt32, func(p *Params) *int { return &p.LagNotice }, "steps that a reader may be behind before the writer's program is told, 0 for any (Weft's own)"),
+	intParam("LagLimit", WriterSide, 0, 0, maxInt32, func(p *Params) *int { return &p.LagLimit }, "steps that a reader may be behind before it is detached, 0 for any (Weft's own)"),
 	{
-		name: "QueueWarnBytes", sides: writerSide, def: "Auto", help: "bytes of waiting steps at which the log warns; Auto: a quarter of the memory (Weft's own)",
+		name: "QueueWarnBytes", sides: WriterSide, def: "Auto", help: "bytes of waiting steps at which the log warns; Auto: a quarter of the memory (Weft's own)",
 		get: func(p *Params) string {
 			if p.QueueWarnBytes == nil {
 				return ""
@@ -188,25 +191,25 @@ var paramTable = []paramDef{
 			return err
 		},
 	},
-	intParam("OpenTimeoutSecs", readerSide, 60, 1, maxInt32, func(p *Params) *int { return &p.OpenTimeoutSecs }, "seconds that Open may take"),
+	intParam("OpenTimeoutSecs", ReaderSide, 60, 1, maxInt32, func(p *Params) *int { return &p.OpenTimeoutSecs }, "seconds that Open may take"),
 	wordParam("SpeculativePreloadMode", bothSides, func(p *Params) *string { return &p.SpeculativePreloadMode }, "push whole steps to readers", "Auto", "On", "Off"),
-	intParam("SpecAutoNodeThreshold", readerSide, 1, 0, maxInt32, func(p *Params) *int { return &p.SpecAutoNodeThreshold }, "largest reader cohort that Auto preloads to"),
-	boolParam("AlwaysProvideLatestTimestep", readerSide, func(p *Params) *bool { return &p.AlwaysProvideLatestTimestep }, "skip to the newest step"),
-	wordParam("DataTransport", bothSides, func(p *Params) *string { return &p.DataTransport }, "data plane to use and no other", "WAN", "evpath"),
+	intParam("SpecAutoNodeThreshold", ReaderSide, 1, 0, maxInt32, func(p *Params) *int { return &p.SpecAutoNodeThreshold }, "largest reader cohort that Auto preloads to"),
+	boolParam("AlwaysProvideLatestTimestep", ReaderSide, func(p *Params) *bool { return &p.AlwaysProvideLatestTimestep }, "skip to the newest step"),
+	wordParam("DataTransport", bothSides, func(p *Params) *string { return &p.DataTransport }, "data plane to use and no other: sockets is what Weft has", "WAN", "evpath"),
 	textParam("NetworkInterface", bothSides, func(p *Params) *string { return &p.NetworkInterface }, "interface whose address is published"),
 	textParam("ControlInterface", bothSides, func(p *Params) *string { return &p.ControlInterface }, "as NetworkInterface, goes before it"),
 	textParam("DataInterface", bothSides, func(p *Params) *string { return &p.DataInterface }, "interface whose address peers are told for data"),
-	intParam("StatsLevel", writerSide, 0, 0, 1, func(p *Params) *int { return &p.StatsLevel }, "1 records minimum and maximum of each block"),
-	wordParam("ADIOS2Release", writerSide, func(p *Params) *string { return &p.ADIOS2Release }, "field set for readers whose release the protocol does not show (Weft's own)", "Auto", "2.10", "2.12", "main"),
+	intParam("StatsLevel", WriterSide, 0, 0, 1, func(p *Params) *int { return &p.StatsLevel }, "1 records minimum and maximum of each block"),
+	wordParam("ADIOS2Release", WriterSide, func(p *Params) *string { return &p.ADIOS2Release }, "field set for readers whose release the protocol does not show (Weft's own)", "Auto", "2.10", "2.12", "main"),
 	fixedParam("MarshalMethod", bothSides, "BP5 is the only marshalling that Weft has", "BP5"),
-	fixedParam("CPCommPattern", writerSide, "the Peer pattern does not work in ADIOS2 with several readers", "Min"),
+	fixedParam("CPCommPattern", WriterSide, "the Peer pattern does not work in ADIOS2 with several readers", "Min"),
 	fixedParam("WANDataTransport", bothSides, "the only wide-area transport is sockets", "sockets"),
 	fixedParam("ControlTransport", bothSides, "the only control transport is sockets", "sockets", "tcp"),
 	fixedParam("ControlModule", bothSides, "it chooses a polling method inside ADIOS2 and means nothing here", "select", "epoll"),
-	fixedParam("CompressionMethod", writerSide, "SST never had another one", "None"),
+	fixedParam("CompressionMethod", WriterSide, "SST never had another one", "None"),
 	fixedParam("IsRowMajor", bothSides, "use WriterConfig.ColumnMajor", "1", "true"),
-	fixedParam("ReaderShortCircuitReads", readerSide, "it is a switch of ADIOS2's tests", "0", "false"),
-	fixedParam("UseOneTimeAttributes", writerSide, "attributes are always sent in a way that every reader keeps", "0", "1", "true", "false"),
+	fixedParam("ReaderShortCircuitReads", ReaderSide, "it is a switch of ADIOS2's tests", "0", "false"),
+	fixedParam("UseOneTimeAttributes", WriterSide, "attributes are always sent in a way that every reader keeps", "0", "1", "true", "false"),
 	fixedParam("RemoteGroup", bothSides, "tunnel groups are not supported", ""),
 	fixedParam("MercuryProtocol", bothSides, "there is no Mercury plane", ""),
 	fixedParam("verbose", bothSides, "set a logger instead", "0", "1", "2", "3", "4", "5"),

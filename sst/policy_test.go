@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/step"
@@ -63,45 +64,36 @@ func (r *fakeReader) take() int64 {
 // held waits until rank 0 keeps n steps.
 func (c *crew) held(n int) sst.WriterInfo {
 	c.t.Helper()
-	ctx := bounded(c.t)
-	for {
-		info := c.writers[0].Info()
-		if info.Held == n {
-			return info
-		}
-		if ctx.Err() != nil {
-			c.t.Fatalf("%d steps are kept, want %d", info.Held, n)
-		}
-		runtime.Gosched()
-	}
+	var info sst.WriterInfo
+	testutil.Eventually(c.t, fmt.Sprintf("%d steps are kept", n), func() bool {
+		info = c.writers[0].Info()
+		return info.Held == n
+	})
+	return info
 }
 
 // active waits until n readers have activated.
 func (c *crew) active(n int) {
 	c.t.Helper()
-	for ctx := bounded(c.t); ctx.Err() == nil; runtime.Gosched() {
+	testutil.Eventually(c.t, fmt.Sprintf("%d readers are active", n), func() bool {
 		have := 0
 		for _, r := range c.writers[0].Info().Readers {
 			if r.Active {
 				have++
 			}
 		}
-		if have == n {
-			return
-		}
-	}
-	c.t.Fatalf("there are no %d readers", n)
+		return have == n
+	})
 }
 
-// blocked reports that the writer does not get on, as far as that can be seen.
-func blocked(t testing.TB, what string, done <-chan []error) {
-	t.Helper()
-	for range 2000 {
-		runtime.Gosched()
-	}
+// blocked waits until a call of all ranks has come as far as the queue's policy
+// lets it, and fails if that is to its end.
+func (c *crew) blocked(what string, done <-chan []error) {
+	c.t.Helper()
+	testutil.Eventually(c.t, what+" waits", func() bool { return len(done) > 0 || sst.WaitsForRoom(c.writers[0]) })
 	select {
 	case errs := <-done:
-		t.Fatalf("%s did not wait: %v", what, errs)
+		c.t.Fatalf("%s did not wait: %v", what, errs)
 	default:
 	}
 }
@@ -119,9 +111,7 @@ func TestF04TwoCohorts(t *testing.T) {
 					return sst.WriterConfig{Params: sst.Params{RendezvousReaderCount: count(want)}}
 				})
 			})
-			for !exists(c.name + ".sst") {
-				runtime.Gosched()
-			}
+			awaitFile(t, c.name)
 			a := attachesAs(t, c.name, 2, false, false)
 			var b *sst.Reader
 			if want == 2 {
@@ -227,14 +217,14 @@ func TestF12BlockAt(t *testing.T) {
 				})
 			})
 			if most == 1 {
-				blocked(t, "BeginStep", begun)
+				c.blocked("BeginStep", begun)
 				r.release(0)
 				c.must(next(t, "BeginStep", begun))
 				c.must(c.all(func(rank int) error { return steps[rank].End(bounded(t)) }))
 			} else {
 				c.must(next(t, "BeginStep", begun))
 				ended := async(func() []error { return c.all(func(rank int) error { return steps[rank].End(bounded(t)) }) })
-				blocked(t, "End", ended)
+				c.blocked("End", ended)
 				r.release(0)
 				c.must(next(t, "End", ended))
 			}
@@ -294,14 +284,14 @@ func TestF13LimitBytes(t *testing.T) {
 	}
 	size(100)
 	small := write(100)
-	blocked(t, "End", small)
+	c.blocked("End", small)
 	r.release(0)
 	c.must(next(t, "small step", small))
 	for range 5 { // 6 * 1600 bytes fit
 		c.must(next(t, "small step", write(100)))
 	}
 	small = write(100)
-	blocked(t, "End", small)
+	c.blocked("End", small)
 	info := c.held(6)
 	if d := cmp.Diff([]uint64{4800, 4800}, info.RankBytes); d != "" {
 		t.Errorf("bytes of each rank:\n%s", d)
@@ -454,7 +444,7 @@ func TestF17Evicted(t *testing.T) {
 					t.Errorf("step %d: %v", st.Number(), err)
 				}
 				st.End()
-				eventually(t, "the writer has the release", func() bool { return c.writers[0].Info().Readers[0].Released == int64(n)+1 })
+				testutil.Eventually(t, "the writer has the release", func() bool { return c.writers[0].Info().Readers[0].Released == int64(n)+1 })
 			}
 			if weft {
 				for range 4 {
@@ -638,12 +628,11 @@ func TestRendezvousOfCohort(t *testing.T) {
 			return sst.WriterConfig{Params: sst.Params{RendezvousReaderCount: count(2)}}
 		})
 	})
-	for !exists(c.name + ".sst") {
-		runtime.Gosched()
-	}
+	awaitFile(t, c.name)
 	attachesAs(t, c.name, 1, true, true) // does not count
 	a := attaches(t, c.name)
-	blocked(t, "Create", created)
+	a.query() // whose answer comes after whatever its activation has set off
+	still(t, "Create", created)
 	b := attaches(t, c.name)
 	c.must(next(t, "Create", created))
 	c.step()

@@ -20,7 +20,8 @@ import (
 
 // ReaderConfig configures a reader. The zero value works.
 type ReaderConfig struct {
-	// Session to use; nil opens one that ends with the reader. Each rank has its own.
+	// Session to use; nil opens one that ends with the reader. Ranks that run in one
+	// process may share one.
 	Session *Session
 	// Cohort connects the ranks of the reader; nil means that it has one. Every rank
 	// opens, takes each step and closes; rank 0 speaks with the writer.

@@ -171,7 +171,7 @@ func TestRanksEndAtRandom(t *testing.T) {
 			s.Close()
 		}
 	}
-	eventually(t, "no reader is left", func() bool { return len(x.w.Info().Readers) == 0 })
+	testutil.Eventually(t, "no reader is left", func() bool { return len(x.w.Info().Readers) == 0 })
 	if held := x.w.Info().Held; held != 0 {
 		t.Errorf("the writer still holds %d steps", held)
 	}

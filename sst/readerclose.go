@@ -127,7 +127,7 @@ func (r *Reader) giveBack(err error) {
 	s.retire(r.ids...)
 	for _, l := range links {
 		if l != nil {
-			s.unuse(l)
+			s.unuse(l, r)
 		}
 	}
 	s.removeStream(r)

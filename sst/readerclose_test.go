@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/step"
 )
@@ -122,7 +123,7 @@ func TestCloseTimeout(t *testing.T) {
 	}
 	st.End()
 	for _, r := range c.readers[1:] {
-		eventually(t, "BeginStep fails", func() bool {
+		testutil.Eventually(t, "BeginStep fails", func() bool {
 			st, err := r.BeginStep(bounded(t))
 			if err == nil { // it was faster than the bad news
 				st.End()
@@ -262,7 +263,7 @@ func TestRankDies(t *testing.T) {
 				c.mourns(t, "BeginStep", err, dead)
 				other := (dead + 2) % ranks
 				if mode == "Off" {
-					eventually(t, "reads fail", func() bool { return verify(bounded(t), steps[other]) != nil })
+					testutil.Eventually(t, "reads fail", func() bool { return verify(bounded(t), steps[other]) != nil })
 					c.mourns(t, "Get", verify(bounded(t), steps[other]), dead)
 				}
 				steps[other].End()

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/sst/cohort"
 	"github.com/weft-fabric/weft/step"
@@ -180,6 +180,36 @@ func TestReaderCohort(t *testing.T) {
 	}
 }
 
+// TestReaderCohortSharesSession: the ranks of one process may have one session, and
+// even that of the writer.
+func TestReaderCohortSharesSession(t *testing.T) {
+	const steps, n, ranks = 5, 7, 3
+	for _, mode := range []string{"On", "Off"} {
+		for _, withWriter := range []bool{false, true} {
+			t.Run(fmt.Sprintf("preload %s, with the writer %v", mode, withWriter), func(t *testing.T) {
+				t.Parallel()
+				name, s := streamName(t), quickSession(t)
+				cfg := sst.WriterConfig{Ranks: 2}
+				if withWriter {
+					cfg.Session = s
+				}
+				x := define(t, create(t, name, cfg), n)
+				c := attachRanks(t, name, ranks, sst.ReaderConfig{Session: s, Params: sst.Params{SpeculativePreloadMode: mode}})
+				for range steps {
+					if err := writeRanks(bounded(t), x, 2); err != nil {
+						t.Fatal(err)
+					}
+				}
+				done := async(x.w.Close)
+				c.each(t, func(rank int, r *sst.Reader) error { return readAll(bounded(t), r, n, rank, ranks, steps) })
+				if err := next(t, "Close of the writer", done); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
 // readAll reads a stream to its end: shares, and in every third step the whole.
 func readAll(ctx context.Context, r *sst.Reader, n, rank, ranks, steps int) error {
 	var seen []uint64
@@ -315,7 +345,7 @@ func TestSlowRank(t *testing.T) {
 	if info := c.readers[0].Info(); info.Unreleased != 4 || info.Held != 0 {
 		t.Errorf("rank 0: %+v", info)
 	}
-	eventually(t, "rank 1 has all steps", func() bool {
+	testutil.Eventually(t, "rank 1 has all steps", func() bool {
 		info := c.readers[1].Info()
 		return info.Queued == 4 && info.Lag == 4
 	})
@@ -332,16 +362,6 @@ func TestSlowRank(t *testing.T) {
 	}
 	if err := next(t, "the fifth step", wrote); err != nil {
 		t.Error(err)
-	}
-}
-
-// eventually waits until ok.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for ctx := bounded(t); !ok(); runtime.Gosched() {
-		if ctx.Err() != nil {
-			t.Fatalf("not so: %s", what)
-		}
 	}
 }
 

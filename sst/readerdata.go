@@ -47,7 +47,7 @@ func (r *Reader) rankLink(ctx context.Context, rank int) (carrier.Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its contact: %w", err)
 	}
-	l, err = r.session.dial(ctx, c)
+	l, err = r.session.dial(ctx, c, r)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, err
@@ -63,12 +63,12 @@ func (r *Reader) keepLink(rank int, l carrier.Link) (carrier.Link, error) {
 	defer r.mu.Unlock()
 	switch {
 	case r.released:
-		r.session.unuse(l)
+		r.session.unuse(l, r)
 		return nil, ErrClosed
 	case r.far[rank] != nil: // another Get was faster
-		r.session.unuse(l)
+		r.session.unuse(l, r)
 	case l == r.link: // all ranks are in one process
-		r.session.unuse(l)
+		r.session.unuse(l, r)
 		return l, nil
 	default:
 		r.far[rank] = l
@@ -93,7 +93,7 @@ func (r *Reader) linkLost(l carrier.Link, err error) {
 	for rank, f := range r.far {
 		if f == l {
 			r.far[rank] = nil
-			r.session.unuse(l)
+			r.session.unuse(l, r)
 			r.plane.FailRank(rank, orGone(err))
 		}
 	}

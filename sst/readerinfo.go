@@ -11,41 +11,41 @@ import (
 
 // ReaderInfo tells what a reader rank is attached to, and how it fares.
 type ReaderInfo struct {
-	Writer       string // address of writer rank 0
-	Ranks        int    // writer ranks
-	Plane        string // data plane in use
-	Release      string // what the handshake told of the writer's software
-	Preload      bool   // the newest step brought its blocks without requests; before the first one: we asked for that
-	Learned      bool   // the writer sends by itself what this rank reads in each step
-	ColumnMajor  bool   // of the writer; dimensions are shown reversed
-	Distribution string // which reader cohort gets a step: "AllToAll", "RoundRobin" or "OnDemand"
-	Observer     bool   // the writer leaves us out of its counts
+	Writer       string `json:"writer"`       // address of writer rank 0
+	Ranks        int    `json:"ranks"`        // writer ranks
+	Plane        string `json:"plane"`        // data plane in use
+	Release      string `json:"release"`      // what the handshake told of the writer's software
+	Preload      bool   `json:"preload"`      // the newest step brought its blocks without requests; before the first one: we asked for that
+	Learned      bool   `json:"learned"`      // the writer sends by itself what this rank reads in each step
+	ColumnMajor  bool   `json:"column_major"` // of the writer; dimensions are shown reversed
+	Distribution string `json:"distribution"` // which reader cohort gets a step: "AllToAll", "RoundRobin" or "OnDemand"
+	Observer     bool   `json:"observer"`     // the writer leaves us out of its counts
 
-	Rank int // of this reader rank
-	Size int // ranks of the reader
+	Rank int `json:"rank"` // of this reader rank
+	Size int `json:"size"` // ranks of the reader
 
-	FirstStep  uint64        // number of the first step this reader gets; certain once one has come
-	Taken      int64         // steps that BeginStep has handed out here
-	Skipped    int64         // steps dropped by the writer, or passed over
-	Queued     int           // steps that wait here, or, on rank 0, at the cohort
-	Held       int           // steps that are open here, retained ones included
-	Retained   int           // of these, those that were retained
-	Unreleased int           // on rank 0: steps that some rank has, and that the writer keeps for us
-	Lag        int64         // steps between the newest one known here and the last one ended here
-	Waited     time.Duration // time that BeginStep has waited for steps
+	FirstStep  uint64        `json:"first_step"` // number of the first step this reader gets; certain once one has come
+	Taken      int64         `json:"taken"`      // steps that BeginStep has handed out here
+	Skipped    int64         `json:"skipped"`    // steps dropped by the writer, or passed over
+	Queued     int           `json:"queued"`     // steps that wait here, or, on rank 0, at the cohort
+	Held       int           `json:"held"`       // steps that are open here, retained ones included
+	Retained   int           `json:"retained"`   // of these, those that were retained
+	Unreleased int           `json:"unreleased"` // on rank 0: steps that some rank has, and that the writer keeps for us
+	Lag        int64         `json:"lag"`        // steps between the newest one known here and the last one ended here
+	Waited     time.Duration `json:"waited_ns"`  // time that BeginStep has waited for steps
 
-	Writers []WriterRank // one for each writer rank
+	Writers []WriterRank `json:"writers"` // one for each writer rank
 }
 
 // WriterRank counts what came from one writer rank to one reader rank, in bytes
 // of data blocks.
 type WriterRank struct {
-	Addr       string // where its data is asked for
-	Requests   int64
-	Replied    uint64 // bytes in answer to requests
-	Pushes     int64  // blocks that came by themselves
-	Pushed     uint64 // bytes of these
-	Duplicates int64  // blocks that came by themselves and were of no use
+	Addr       string `json:"addr"` // where its data is asked for
+	Requests   int64  `json:"requests"`
+	Replied    uint64 `json:"replied"`    // bytes in answer to requests
+	Pushes     int64  `json:"pushes"`     // blocks that came by themselves
+	Pushed     uint64 `json:"pushed"`     // bytes of these
+	Duplicates int64  `json:"duplicates"` // blocks that came by themselves and were of no use
 }
 
 // readerCounts is what the shell counts. The reader's mu guards it.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
@@ -224,7 +225,7 @@ func TestWaited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "all steps are known", func() bool { return r.Info().Lag == 3 })
+	testutil.Eventually(t, "all steps are known", func() bool { return r.Info().Lag == 3 })
 	st.End()
 	if info := r.Info(); info.Lag != 2 || info.Taken != 1 || info.Queued != 2 {
 		t.Errorf("%+v", info)

@@ -73,7 +73,7 @@ func (r *Reader) unlock() {
 	}
 	r.mu.Unlock()
 	for _, l := range old {
-		r.session.unuse(l)
+		r.session.unuse(l, r)
 	}
 	if why != nil {
 		r.giveBack(why)
@@ -115,7 +115,7 @@ func (r *Reader) settle() {
 func (r *Reader) tellSession() {
 	if r.parting && r.leader.Phase() != cp.Parting {
 		r.parting = false
-		r.session.pending.Done()
+		r.session.unpend()
 	}
 	if r.opening && !r.leader.Opening() {
 		r.opening = false
@@ -150,7 +150,7 @@ func (r *Reader) leaderActions(actions []cp.ReaderAction) {
 			}
 		case cp.Part:
 			r.parting = true
-			r.session.pending.Add(1)
+			r.session.pend()
 			time.AfterFunc(partingTime, func() { r.leaderEvent(cp.Settled{}) })
 		case cp.DropLink:
 			r.leaving = true
@@ -261,7 +261,7 @@ func (r *Reader) peerSetup(l carrier.Link, m *sstmsg.PeerSetup, free func()) {
 			r.peers = map[int]carrier.Link{}
 		}
 		r.peers[rank] = l
-		r.session.use(l)
+		r.session.use(l, r)
 	}
 	r.mu.Unlock()
 	r.receive(m, free)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/step"
 )
@@ -91,7 +92,7 @@ func TestRetainHoldsTheWriter(t *testing.T) {
 		held = append(held, st)
 	}
 	wrote := async(func() error { return x.write(bounded(t)) })
-	eventually(t, "the step is made", func() bool { return x.w.Info().NextStep == 2 })
+	testutil.Eventually(t, "the step is made", func() bool { return x.w.Info().NextStep == 2 })
 	select {
 	case err := <-wrote:
 		t.Fatalf("the writer went on: %v", err)

@@ -24,11 +24,11 @@ type route struct {
 
 func (r route) retired() bool { return r.writer == nil && r.reader == nil }
 
-func (r route) owner() side {
+func (r route) owner() Side {
 	if r.writer != nil {
-		return writerSide
+		return WriterSide
 	}
-	return readerSide
+	return ReaderSide
 }
 
 // newID returns a random identity, never zero and never negative.
@@ -126,7 +126,7 @@ func (s *Session) place(_ carrier.Link, f *ffs.Format, head []byte, total int) *
 		return nil
 	}
 	var p *carrier.Placement
-	_ = s.toPeer(reply.ReaderID, readerSide, true, func(r route) { p = r.reader.plane.Place(reply, offset, total) })
+	_ = s.toPeer(reply.ReaderID, ReaderSide, true, func(r route) { p = r.reader.plane.Place(reply, offset, total) })
 	return p
 }
 
@@ -153,7 +153,7 @@ func (s *Session) route(l carrier.Link, m sstmsg.Message, placed *carrier.Placem
 	case *sstmsg.ReadRequest:
 		defer free()
 		served := false
-		err := s.toPeer(m.WriterID, writerSide, true, func(r route) {
+		err := s.toPeer(m.WriterID, WriterSide, true, func(r route) {
 			served = true
 			r.writer.serve(l, r, m)
 		})
@@ -163,7 +163,7 @@ func (s *Session) route(l carrier.Link, m sstmsg.Message, placed *carrier.Placem
 		return err
 	case *sstmsg.ReadReply:
 		defer free()
-		return s.toPeer(m.ReaderID, readerSide, true, func(r route) { r.reader.plane.Reply(m, placed) })
+		return s.toPeer(m.ReaderID, ReaderSide, true, func(r route) { r.reader.plane.Reply(m, placed) })
 	case *sstmsg.Preload:
 		return s.toReader(m.ReaderID, true, free, func(r *Reader) { r.plane.Push(m, free) })
 	case *sstmsg.TimestepMetadata:
@@ -265,7 +265,7 @@ func (s *Session) formerly(id int64) route {
 
 // toPeer finds the route of an identity; those of writers and readers, of
 // control and data, are not mixed.
-func (s *Session) toPeer(id int64, owner side, data bool, do func(route)) error {
+func (s *Session) toPeer(id int64, owner Side, data bool, do func(route)) error {
 	s.mu.Lock()
 	r, ok := s.routes[id]
 	s.mu.Unlock()
@@ -280,7 +280,7 @@ func (s *Session) toPeer(id int64, owner side, data bool, do func(route)) error 
 
 func (s *Session) toReader(id int64, data bool, free func(), do func(*Reader)) error {
 	called := false
-	err := s.toPeer(id, readerSide, data, func(r route) {
+	err := s.toPeer(id, ReaderSide, data, func(r route) {
 		called = true
 		do(r.reader)
 	})
@@ -291,5 +291,5 @@ func (s *Session) toReader(id int64, data bool, free func(), do func(*Reader)) e
 }
 
 func (s *Session) fromReader(id int64, m sstmsg.Message) error {
-	return s.toPeer(id, writerSide, false, func(r route) { r.writer.fromReader(r.key, m) })
+	return s.toPeer(id, WriterSide, false, func(r route) { r.writer.fromReader(r.key, m) })
 }

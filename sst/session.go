@@ -85,15 +85,18 @@ type Session struct {
 	closing    sync.Once
 	gone       chan struct{} // closed when Close begins
 	closeErr   error
-	pending    sync.WaitGroup // handshakes finished in the background
+	pending    int            // handshakes and farewells that Close waits for
+	settled    signal         // there is one less of them
 	tasks      sync.WaitGroup // started by background
+	joining    bool           // Close waits for them: there will be no more
 	stop       context.CancelCauseFunc
 	life       context.Context // ends with Close
 }
 
 // stream is a Writer or Reader as its session sees it.
 type stream interface {
-	abort(err error) // ends it at once, without waiting
+	abort(err error)                    // ends it at once, without waiting
+	linkLost(l carrier.Link, err error) // a connection is gone that it may have used
 }
 
 // NewSession opens a session: it listens on a port of the system's choice.
@@ -157,37 +160,68 @@ func (s *Session) close() error {
 	s.finishLingering()
 	s.stop(ErrClosed)
 	err := s.cm.Close()
+	s.mu.Lock()
+	s.joining = true
+	s.mu.Unlock()
 	s.tasks.Wait()
 	return err
 }
 
-// background runs f on a goroutine that Close joins; its context ends there.
-func (s *Session) background(f func(ctx context.Context)) {
+// background runs f on a goroutine that Close joins; its context ends there. It
+// reports false when Close has come so far that f will not run.
+func (s *Session) background(f func(ctx context.Context)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return
+	if s.joining {
+		return false
 	}
 	s.tasks.Go(func() { f(s.life) })
+	return true
 }
 
-// finishHandshakes waits for openings whose callers have gone.
+// pend has Close wait, until unpend. What begins after Close has stopped waiting
+// is nothing that a writer depends on: the streams have ended by then.
+func (s *Session) pend() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending++
+}
+
+func (s *Session) unpend() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending--
+	s.settled.notify()
+}
+
+// waitPending waits until nothing is pending, or until enough; it reports which.
+func (s *Session) waitPending(enough <-chan time.Time) bool {
+	for {
+		s.mu.Lock()
+		pending, settled := s.pending, s.settled.wait()
+		s.mu.Unlock()
+		if pending == 0 {
+			return true
+		}
+		select {
+		case <-settled:
+		case <-enough:
+			return false
+		}
+	}
+}
+
+// finishHandshakes waits for openings whose callers have gone, and for readers
+// that leave with care.
 func (s *Session) finishHandshakes() {
-	done := make(chan struct{})
-	go func() {
-		s.pending.Wait()
-		close(done)
-	}()
 	defer explain(context.Background(), s.log, func() (string, []any) {
 		return "closing: finishing a handshake first, because an ADIOS2 writer would hang without it", []any{"at most", s.cfg.HandshakeGrace}
 	})()
 	grace := time.NewTimer(s.cfg.HandshakeGrace)
 	defer grace.Stop()
-	select {
-	case <-done:
-	case <-grace.C:
+	if !s.waitPending(grace.C) {
 		s.dropOpenings()
-		<-done
+		s.waitPending(nil)
 	}
 }
 
@@ -225,7 +259,7 @@ func (s *Session) beginOpening(r *Reader, knocks bool) error {
 	}
 	s.streams[r] = struct{}{}
 	if knocks {
-		s.pending.Add(1)
+		s.pending++
 	}
 	return nil
 }
@@ -233,7 +267,7 @@ func (s *Session) beginOpening(r *Reader, knocks bool) error {
 // endOpening says that the handshake is over, one way or the other.
 func (s *Session) endOpening(r *Reader) {
 	s.forgetConditions(r.conditions)
-	s.pending.Done()
+	s.unpend()
 }
 
 // forgetConditions says that answers by these numbers are not waited for.

@@ -2,7 +2,6 @@ package sst
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -24,9 +23,6 @@ type Stat struct {
 	// Params are the writer's effective engine parameters.
 	Params []EffectiveParam `json:"params"`
 }
-
-// ErrNoStat says that a writer has no statistics to ask for: it is not Weft.
-var ErrNoStat = errors.New("the writer is ADIOS2: it has no statistics; `weft ls` attaches as a reader")
 
 // maxStatText is the longest text of a Stat, in bytes. It bounds what an asker
 // keeps of an answer, and what a writer queues for one.

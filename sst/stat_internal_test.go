@@ -76,6 +76,7 @@ func TestStatNames(t *testing.T) {
 		}
 	}
 	check(reflect.TypeFor[Stat](), "Stat")
+	check(reflect.TypeFor[ReaderInfo](), "ReaderInfo")
 }
 
 // TestStatOfVeryManyReaders cuts the list to fit.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
@@ -32,7 +33,7 @@ func TestQueryStat(t *testing.T) {
 		t.Fatal(err)
 	}
 	attach(t, name, sst.ReaderConfig{})
-	eventually(t, "the reader is active", func() bool { return w.Info().Readers[0].Active })
+	testutil.Eventually(t, "the reader is active", func() bool { return w.Info().Readers[0].Active })
 	x.must(t)
 	x.must(t)
 	st, err := ask(t, name+".sst")

@@ -102,7 +102,7 @@ func (s *Session) askWriter(ctx context.Context, path string, limit time.Duratio
 	if err := f.lookForWeft(ctx); err != nil {
 		return nil, "", err
 	}
-	defer s.unuse(f.link)
+	defer s.unuse(f.link, nil)
 	peer = f.link.Info().Remote.String()
 	text, err = s.ask(ctx, f.link, f.file.stream)
 	if err == nil && len(text) == 0 {
@@ -135,7 +135,7 @@ func (f *finder) lookForWeft(ctx context.Context) error {
 		return err
 	}
 	if err := mustBeWeft(f.file.contact); err != nil { // replaced in this moment
-		f.session.unuse(f.link)
+		f.session.unuse(f.link, f.user)
 		return err
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-fabric/weft/sst/internal/carrier"
 )
 
-// This file is the writer's side of QueryStat. It runs on the link's goroutine
+// This file is the writer's Side of QueryStat. It runs on the link's goroutine
 // and changes nothing but the link's count of answers.
 
 // maxAnswers is how many answers may wait on one link. Who asks reads what it

@@ -23,10 +23,10 @@ type stepData struct {
 // delivery is what of a step is on its way to one reader.
 type delivery struct {
 	reader readerKey
-	left   atomic.Int32 // records
-	pushed bool         // some were pushed on the connection to the reader's rank 0
+	left   atomic.Int32 // records of data
+	told   bool         // the reader's rank 0 is told of the step
 	begun  atomic.Bool  // and something of that was written
-	done   func(error)  // takes a record off
+	done   func(error)  // takes a record of data off
 }
 
 // stepMemory gives memory to the steps of a writer. It is safe for concurrent use.
@@ -90,14 +90,20 @@ func (d *stepData) use() { d.uses.Add(1) }
 // useFor adds a use for a record that goes to a reader; its done takes it off. The
 // caller holds the writer's mu.
 func (d *stepData) useFor(key readerKey) *delivery {
+	p := d.delivery(key)
+	d.use()
+	p.left.Add(1)
+	return p
+}
+
+// delivery returns what is on its way to a reader. The caller holds the writer's mu.
+func (d *stepData) delivery(key readerKey) *delivery {
 	p := d.find(key)
 	if p == nil {
 		p = d.nextDelivery()
-		p.reader, p.pushed = key, false
+		p.reader, p.told = key, false
 		p.begun.Store(false)
 	}
-	d.use()
-	p.left.Add(1)
 	return p
 }
 

@@ -3,7 +3,9 @@ package sst_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
 )
@@ -76,7 +78,7 @@ func TestReleaseBeforeItIsSent(t *testing.T) {
 	if line := next(t, "line of log", log.lines); !strings.Contains(line, "before it was sent") {
 		t.Errorf("the log says %q", line)
 	}
-	eventually(t, "the memory is free", func() bool { i := x.w.Info(); return len(i.Readers) == 1 && i.Held == 0 && i.Bytes == 0 })
+	testutil.Eventually(t, "the memory is free", func() bool { i := x.w.Info(); return len(i.Readers) == 1 && i.Held == 0 && i.Bytes == 0 })
 	hearAgain()
 	done := async(x.w.Close)
 	beginEOF(t, honest)
@@ -159,7 +161,7 @@ func TestUnreadDiscards(t *testing.T) {
 			h := next(t, "step", r.got)
 			if _, pushed := h.msg.(*sstmsg.Preload); pushed {
 				r.take()
-				eventually(t, "the release is there", func() bool {
+				testutil.Eventually(t, "the release is there", func() bool {
 					i := x.w.Info()
 					return len(i.Readers) == 0 || i.Readers[0].Released == i.Readers[0].Sent
 				})
@@ -185,22 +187,20 @@ func TestUnreadDiscards(t *testing.T) {
 func TestUnreadReaderLeaves(t *testing.T) {
 	t.Parallel()
 	name := streamName(t)
-	log, logger := newLog()
-	x := define(t, create(t, name, sst.WriterConfig{Params: sst.Params{QueueLimit: 1}, Session: newSession(t, sst.SessionConfig{Logger: logger})}), unreadValues)
+	x := define(t, create(t, name, sst.WriterConfig{Params: sst.Params{QueueLimit: 1}}), unreadValues)
 	far := newFake(t)
 	r := attachesPushed(t, name, far)
 	far.deafen()
 	done := async(func() error { return x.write(bounded(t)) })
-	for waits := false; !waits; {
+	for !sst.WaitsForUnread(x.w) {
 		select {
-		case line := <-log.lines:
-			waits = strings.Contains(line, "does not read what it was sent")
 		case err := <-done:
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.given()
 			done = async(func() error { return x.write(bounded(t)) })
+		case <-time.After(time.Millisecond):
 		}
 	}
 	r.send(r.link, &sstmsg.ReaderClose{WriterID: r.wsr()})
@@ -215,21 +215,22 @@ func TestUnreadReaderLeaves(t *testing.T) {
 func TestUnreadObserver(t *testing.T) {
 	t.Parallel()
 	name := streamName(t)
-	x := define(t, create(t, name, sst.WriterConfig{}), unreadValues)
+	const values = unreadValues / 4
+	x := define(t, create(t, name, sst.WriterConfig{Params: sst.Params{QueueLimit: 1}}), values)
 	r := attachesAs(t, name, 1, true, true)
-	eventually(t, "it is active", func() bool { i := x.w.Info(); return len(i.Readers) == 1 && i.Readers[0].Active })
+	testutil.Eventually(t, "it is active", func() bool { i := x.w.Info(); return len(i.Readers) == 1 && i.Readers[0].Active })
 	r.deafen()
 	for n := int64(0); len(x.w.Info().Readers) > 0; n++ {
 		x.must(t)
 		if n > 50 {
 			t.Fatal("the observer is still there")
 		}
-		r.send(r.link, &sstmsg.ReadRequest{Step: n, Length: 8 * unreadValues, WriterID: r.response.Evpath[0].WriterID, ReaderID: fakeData, Condition: int32(n)})
-		r.release(n)
-		eventually(t, "it has come", func() bool {
+		r.quietly(&sstmsg.ReadRequest{Step: n, Length: 8 * values, WriterID: r.response.Evpath[0].WriterID, ReaderID: fakeData, Condition: int32(n)})
+		r.quietly(&sstmsg.ReleaseTimestep{WriterID: r.wsr(), Step: n})
+		testutil.Eventually(t, "it has come", func() bool {
 			i := x.w.Info()
 			return len(i.Readers) == 0 || i.Readers[0].Released == n+1
 		})
 	}
-	eventually(t, "the memory is free", func() bool { return x.w.Info().Bytes == 0 })
+	testutil.Eventually(t, "the memory is free", func() bool { return x.w.Info().Bytes == 0 })
 }

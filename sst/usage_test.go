@@ -1,12 +1,14 @@
 package sst_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/weft-fabric/weft/internal/testutil"
 )
 
 // usage returns how many descriptors and goroutines there are.
@@ -23,13 +25,10 @@ func usage(t testing.TB) (fds, goroutines int) {
 // on its way out when Close returns; nothing tells of the last goroutine's end.
 func settled(t testing.TB, fds, goroutines int) {
 	t.Helper()
-	var f, g int
-	for deadline := time.Now().Add(patience / 6); time.Now().Before(deadline); runtime.Gosched() {
-		if f, g = usage(t); f <= fds && g <= goroutines {
-			return
-		}
-	}
-	t.Errorf("%d descriptors and %d goroutines, there were %d and %d", f, g, fds, goroutines)
+	testutil.Eventually(t, fmt.Sprintf("no more than %d descriptors and %d goroutines", fds, goroutines), func() bool {
+		f, g := usage(t)
+		return f <= fds && g <= goroutines
+	})
 }
 
 // openSockets counts the established TCP connections of this process, by ends.

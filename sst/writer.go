@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/sst/cohort"
+	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 	"github.com/weft-fabric/weft/step"
 )
 
 // WriterConfig configures a writer. The zero value works.
 type WriterConfig struct {
-	// Session to use; nil opens one that ends with the writer.
+	// Session to use; nil opens one that ends with the writer. Ranks that run in one
+	// process may share one.
 	Session *Session
 	// Cohort connects this process with the others that write the stream; nil
 	// means that there are none. It belongs to the caller and must outlive the
@@ -25,13 +27,10 @@ type WriterConfig struct {
 	Cohort cohort.Cohort
 	// Params are the engine parameters, the same on every rank of the cohort.
 	Params Params
-	// Ranks is the number of writer ranks that this process stands for; 0 means
-	// 1. The ranks of a cohort's processes are numbered one after the other. See
-	// [WriterStep.Rank].
+	// Ranks is the number of writer ranks that this process stands for; 0 means 1,
+	// [NoRanks] none. The ranks of a cohort's processes are numbered one after the
+	// other. See [WriterStep.Rank].
 	Ranks int
-	// NoRanks says that this process stands for no rank at all: it takes part in
-	// each step and puts nothing. Not for rank 0 of a cohort.
-	NoRanks bool
 	// ColumnMajor declares that dimensions are column-major, as in Fortran.
 	ColumnMajor bool
 	// ContactMode is the permission of the contact file; 0 means 0600: whoever can
@@ -48,6 +47,10 @@ type WriterConfig struct {
 	// close the writer.
 	OnLag func(AttachedReader)
 }
+
+// NoRanks is a [WriterConfig.Ranks] of none at all: the process takes part in each
+// step and puts nothing. Not for rank 0 of a cohort.
+const NoRanks = -1
 
 const (
 	defaultContactMode  fs.FileMode = 0o600
@@ -89,10 +92,11 @@ type Writer struct {
 	publish   bool             // rank 0: the contact file is to be written
 	eager     []registration   // of readers that came while it was
 	readers   map[readerKey]*attached
-	steps     map[int64]*stepData // data that readers may still ask for
-	unread    []unsentStep        // that they may not, but that is not sent
-	watching  bool                // somebody waits for the end of these
-	crammed   bool                // they leave no room for the step that ends
+	steps     map[int64]*stepData      // data that readers may still ask for
+	replied   map[int64][]carrier.Link // by step in memory: where answers went
+	unread    []unsentStep             // given back by all readers, and not sent
+	watching  bool                     // somebody waits for the end of these
+	crammed   bool                     // they leave no room for the step that ends
 	nextKey   readerKey
 	open      *openStep // being filled
 	ending    *openStep // waits for its verdict
@@ -114,7 +118,7 @@ type Writer struct {
 // far as errors.Is can tell.
 func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error) {
 	w := &Writer{
-		name: name, cfg: cfg, readers: map[readerKey]*attached{}, steps: map[int64]*stepData{},
+		name: name, cfg: cfg, readers: map[readerKey]*attached{}, steps: map[int64]*stepData{}, replied: map[int64][]carrier.Link{},
 		formats: map[[12]byte]bool{}, nextKey: 1,
 	}
 	w.memory.pool, w.memory.sent = step.NewHeapPool(0), make(chan struct{}, 1)
@@ -138,20 +142,19 @@ func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error)
 
 func (cfg WriterConfig) resolve() (WriterConfig, error) {
 	var err error
-	cfg.Params, err = cfg.Params.resolve(writerSide)
+	cfg.Params, err = cfg.Params.resolve(WriterSide)
 	if err != nil {
 		return cfg, err
 	}
 	switch {
-	case cfg.Ranks < 0 || cfg.Ranks > maxRanks:
-		return cfg, fmt.Errorf("%w: %d ranks: must be 1 to %d", ErrParam, cfg.Ranks, maxRanks)
-	case cfg.NoRanks && cfg.Ranks > 0:
-		return cfg, fmt.Errorf("%w: both NoRanks and %d ranks", ErrParam, cfg.Ranks)
-	case cfg.NoRanks && cfg.Cohort.Rank() == 0:
+	case cfg.Ranks < NoRanks || cfg.Ranks > maxRanks:
+		return cfg, fmt.Errorf("%w: %d ranks: must be 1 to %d, or NoRanks", ErrParam, cfg.Ranks, maxRanks)
+	case cfg.Ranks == NoRanks && cfg.Cohort.Rank() == 0:
 		return cfg, fmt.Errorf("%w: NoRanks at rank 0, which speaks with the readers", ErrParam)
-	}
-	if !cfg.NoRanks {
-		cfg.Ranks = max(cfg.Ranks, 1)
+	case cfg.Ranks == NoRanks:
+		cfg.Ranks = 0 // from here on it is the number
+	case cfg.Ranks == 0:
+		cfg.Ranks = 1
 	}
 	if cfg.ContactMode == 0 {
 		cfg.ContactMode = defaultContactMode
@@ -315,7 +318,7 @@ func (w *Writer) end(err error) {
 		w.ranks.sayFailed(err)
 	}
 	for _, r := range w.eager {
-		w.session.turnAway(r.link, r.msg)
+		w.turnAway(r.link, r.msg)
 	}
 	w.eager = nil
 	for key := range w.readers {

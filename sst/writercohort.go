@@ -73,7 +73,7 @@ func (w *Writer) lead(a cp.WriterAction) {
 	switch a := a.(type) {
 	case cp.SendToReader:
 		if r := w.readers[a.Reader]; r != nil && r.link != nil {
-			r.post(a.Msg)
+			r.post(a.Msg, w.noteStep(a.Reader, a.Msg))
 		}
 	case cp.ToAll:
 		w.written.told(a.Msg)
@@ -145,6 +145,7 @@ func (w *Writer) free(number int64) {
 		w.retire(number, d)
 		w.checkRoom()
 	}
+	w.checkReplies(number)
 }
 
 // join opens this rank's end of the channel. Broken is what is wrong here already:

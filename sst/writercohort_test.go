@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/sst/cohort"
@@ -110,7 +111,11 @@ func TestWriterCohortRanks(t *testing.T) {
 	c := &crew{t: t, name: streamName(t), part: 1}
 	c.join(len(own))
 	c.must(c.create(bounded(t), func(rank int) sst.WriterConfig {
-		return sst.WriterConfig{Ranks: own[rank], NoRanks: own[rank] == 0, Params: sst.Params{RendezvousReaderCount: none()}}
+		ranks := own[rank]
+		if ranks == 0 {
+			ranks = sst.NoRanks
+		}
+		return sst.WriterConfig{Ranks: ranks, Params: sst.Params{RendezvousReaderCount: none()}}
 	}))
 	r := attach(t, c.name, sst.ReaderConfig{})
 	vars := make([]*sst.Variable[int64], len(own))
@@ -222,7 +227,7 @@ func TestWriterCohortDisagrees(t *testing.T) {
 	}
 	c := &crew{t: t, name: streamName(t)}
 	c.join(2)
-	c.wants("Create without ranks at rank 0", c.create(bounded(t), func(r int) sst.WriterConfig { return sst.WriterConfig{NoRanks: r == 0} }), sst.ErrParam)
+	c.wants("Create without ranks at rank 0", c.create(bounded(t), func(r int) sst.WriterConfig { return sst.WriterConfig{Ranks: sst.NoRanks * (1 - min(r, 1))} }), sst.ErrParam)
 }
 
 // TestWriterCohortDiesInCreate has a rank die while all wait, for each other or for
@@ -248,9 +253,7 @@ func TestWriterCohortDiesInCreate(t *testing.T) {
 					waits[k] = async(func() error { _, err := sst.Create(ctx, name, cfg); return err })
 				}
 				if !missing {
-					for err := os.ErrNotExist; err != nil; _, err = os.Stat(name + ".sst") {
-						runtime.Gosched()
-					}
+					awaitFile(t, name)
 				}
 				ranks[rank].Close()
 				for k, w := range waits {
@@ -289,9 +292,7 @@ func TestWriterCohortGivesUpCreate(t *testing.T) {
 				return err
 			})
 		})
-		for err := os.ErrNotExist; err != nil; _, err = os.Stat(c.name + ".sst") {
-			runtime.Gosched()
-		}
+		awaitFile(t, c.name)
 		cancel(why)
 		for r, err := range next(t, "Create", errs) {
 			if err == nil || !strings.Contains(err.Error(), why.Error()) {
@@ -578,9 +579,7 @@ func TestWriterCohortReaderDies(t *testing.T) {
 		c.step() // has room once the reader is gone
 	}
 	for rank, w := range c.writers {
-		for w.Info().Held > 0 || len(w.Info().Readers) > 0 {
-			runtime.Gosched()
-		}
+		testutil.Eventually(t, "no reader, no step", func() bool { return w.Info().Held == 0 && len(w.Info().Readers) == 0 })
 		if got := w.Info().Bytes; got != 0 {
 			t.Errorf("rank %d keeps %d bytes", rank, got)
 		}

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
-// This file is the writer's side towards its readers. Everything here runs on the
+// This file is the writer's Side towards its readers. Everything here runs on the
 // goroutine of some link or channel, or in a call of the application, with w.mu
 // held; nothing blocks.
 
@@ -53,6 +55,7 @@ func (w *Writer) register(l carrier.Link, m *sstmsg.ReaderRegister) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.session.use(l, w)
 	if !w.published && w.failure == nil {
 		w.eager = append(w.eager, registration{l, m})
 		return
@@ -60,9 +63,11 @@ func (w *Writer) register(l carrier.Link, m *sstmsg.ReaderRegister) {
 	w.registerNow(l, m)
 }
 
+// registerNow passes a registration on, or turns it away. The writer uses its link
+// already. The caller holds mu.
 func (w *Writer) registerNow(l carrier.Link, m *sstmsg.ReaderRegister) {
 	if w.failure != nil || w.leader.Ended() {
-		w.session.turnAway(l, m)
+		w.turnAway(l, m)
 		return
 	}
 	key := w.nextKey
@@ -70,7 +75,6 @@ func (w *Writer) registerNow(l carrier.Link, m *sstmsg.ReaderRegister) {
 	r := &attached{link: l, options: w.optionsFor(l), ranks: m.Evpath}
 	r.weft = r.options.Weft
 	w.readers[key] = r
-	w.session.use(l)
 	contact := w.session.cm.ContactFor(l)
 	if w.cfg.Params.DataInterface != "" {
 		if c, err := w.session.dataContact(&w.cfg.Params); err == nil { // it was right at Create
@@ -78,6 +82,12 @@ func (w *Writer) registerNow(l carrier.Link, m *sstmsg.ReaderRegister) {
 		}
 	}
 	w.tellLeader(cp.Register{Reader: key, Msg: m, Contact: contact.String(), Weft: r.weft})
+}
+
+// turnAway tells a reader that the stream has ended.
+func (w *Writer) turnAway(l carrier.Link, m *sstmsg.ReaderRegister) {
+	w.session.turnAway(l, m)
+	w.session.unuse(l, w)
 }
 
 // optionsFor chooses the message variants that the reader on a link takes.
@@ -133,13 +143,12 @@ func (w *Writer) fromReader(key readerKey, m sstmsg.Message) {
 func (w *Writer) linkLost(l carrier.Link, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	kept := w.eager[:0]
-	for _, r := range w.eager {
-		if r.link != l {
-			kept = append(kept, r)
+	w.eager = slices.DeleteFunc(w.eager, func(r registration) bool {
+		if r.link == l {
+			w.session.unuse(l, w)
 		}
-	}
-	w.eager = kept
+		return r.link == l
+	})
 	for key, r := range w.readers {
 		if r.link == l {
 			w.tellLeader(cp.ReaderLost{Reader: key, Err: err})
@@ -170,6 +179,7 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	if err == nil {
 		p = d.useFor(r.key)
 		reader.served += uint64(m.Length)
+		w.noteReply(m.Step, reader, l)
 	}
 	w.mu.Unlock()
 	if err != nil {
@@ -181,10 +191,11 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 }
 
 // post sends to the reader's rank 0, together with what was pushed to it: the peer
-// then wakes once.
-func (r *attached) post(m sstmsg.Message) {
+// then wakes once. Begun, which may be nil, is set when m begins to be written.
+func (r *attached) post(m sstmsg.Message, begun *atomic.Bool) {
 	last, err := record(m, r.options, nil)
 	if err == nil {
+		last.Begun = begun
 		r.pushes = append(r.pushes, last)
 	}
 	r.flush()
@@ -220,7 +231,7 @@ func (w *Writer) dropReader(a cp.DropReader) {
 		}
 		r.link.Abort(a.Err)
 	}
-	if w.failure == nil {
+	if w.failure == nil && w.leader.Failure() == nil {
 		what := "a reader failed; the stream goes on"
 		if errors.Is(a.Err, ErrEvicted) {
 			what = "a reader was detached: it is too slow; the stream goes on"
@@ -240,10 +251,10 @@ func (w *Writer) forget(key readerKey) {
 	r.flush()
 	w.session.retire(r.ids...)
 	if r.link != nil {
-		w.session.unuse(r.link)
+		w.session.unuse(r.link, w)
 	}
 	for _, l := range r.links {
-		w.session.unuse(l)
+		w.session.unuse(l, w)
 	}
 	w.checkRoom() // nobody waits for what is on its way to it
 }

@@ -26,10 +26,9 @@ func (w *Writer) push(key readerKey, number int64) {
 				r.served += uint64(len(part))
 			}
 			if rank == 0 && r.link != nil {
-				p.pushed = true
+				w.noteReply(number, r, r.link)
 				push, err := record(m, r.options, p.done)
 				if err == nil {
-					push.Begun = &p.begun
 					r.pushes = append(r.pushes, push)
 				}
 				give(r.link, err)
@@ -53,10 +52,11 @@ func (w *Writer) pushFar(key readerKey, r *attached, rank int, p farPush) {
 		r.far = map[int][]farPush{}
 	}
 	queue, busy := r.far[rank]
-	r.far[rank] = append(queue, p)
-	if !busy {
-		w.session.background(func(ctx context.Context) { w.sendFar(ctx, key, r, rank) })
+	if !busy && !w.session.background(func(ctx context.Context) { w.sendFar(ctx, key, r, rank) }) {
+		p.done(ErrClosed) // the session has ended, and all its readers with it
+		return
 	}
+	r.far[rank] = append(queue, p) // sendFar looks when we have given mu up
 }
 
 // sendFar sends what is queued for a far rank, and ends when there is no more. A
@@ -70,6 +70,7 @@ func (w *Writer) sendFar(ctx context.Context, key readerKey, r *attached, rank i
 			p.done(err)
 			continue
 		}
+		w.noteReply(p.msg.Step, r, l)
 		err = w.session.send(l, p.msg, r.options, p.done)
 	}
 	delete(r.far, rank)
@@ -91,14 +92,14 @@ func (w *Writer) rankLink(ctx context.Context, r *attached, rank int) (carrier.L
 	if err != nil {
 		return nil, err
 	}
-	l, err = w.session.dial(ctx, c)
+	l, err = w.session.dial(ctx, c, w)
 	if err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.gone {
-		w.session.unuse(l)
+		w.session.unuse(l, w)
 		return nil, ErrReaderFailed
 	}
 	if r.links == nil {

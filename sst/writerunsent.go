@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/cp"
@@ -21,10 +22,6 @@ type unsentStep struct {
 	data   *stepData // in a use of ours
 }
 
-// maxUnread is how many steps may be on their way to an observer that has given
-// them back. Nobody waits for observers, so one that has more is dropped.
-const maxUnread = 4
-
 // retire lets go of a step's data: now, or when all is sent. The caller holds mu.
 func (w *Writer) retire(number int64, d *stepData) {
 	d.retired.Store(true)
@@ -34,10 +31,8 @@ func (w *Writer) retire(number int64, d *stepData) {
 		return
 	}
 	w.unread = append(w.unread, unsentStep{number, d})
-	w.dropObservers()
 	if !w.watching {
-		w.watching = true
-		w.session.background(w.watchUnread)
+		w.watching = w.session.background(w.watchUnread)
 	}
 }
 
@@ -159,20 +154,25 @@ func (w *Writer) chaseUnread() {
 	}
 }
 
-// dropObservers drops those that do not take what they have asked for. The caller
-// holds mu.
-func (w *Writer) dropObservers() {
-	for key, r := range w.readers {
-		if _, n := w.oldestUnread(key); r.observer && n > maxUnread {
-			w.expel(key, fmt.Errorf("%w: an observer that has given back %d steps whose data it has asked for and not read", ErrProtocol, n))
-			w.cut(r)
-		}
+// noteStep returns where to note that a reader's rank 0 may have heard of a step;
+// nil of other messages. The caller holds mu.
+func (w *Writer) noteStep(key readerKey, m sstmsg.Message) *atomic.Bool {
+	s, ok := m.(*sstmsg.TimestepMetadata)
+	if !ok || s.Metadata == nil {
+		return nil
 	}
+	d := w.steps[s.Step]
+	if d == nil {
+		return nil
+	}
+	p := d.delivery(key)
+	p.told = true
+	return &p.begun
 }
 
-// disbelieve drops a reader that gives back a step of which nothing has been sent
-// to it yet, so that it cannot know of it: it does not read from its connection, and
-// with each such release we would hold one step more. It reports whether the
+// disbelieve drops a reader that gives back a step of which it cannot know, because
+// nothing was sent to it yet: it does not read from its connection, and with each
+// such release we would hold one step more. It reports whether the
 // release is a lie. The caller holds mu.
 func (w *Writer) disbelieve(key readerKey, r *attached, m *sstmsg.ReleaseTimestep) bool {
 	d := w.steps[m.Step]
@@ -180,7 +180,7 @@ func (w *Writer) disbelieve(key readerKey, r *attached, m *sstmsg.ReleaseTimeste
 		return false
 	}
 	p := d.find(key)
-	if p == nil || !p.pushed || p.begun.Load() || p.left.Load() == 0 {
+	if p == nil || !p.told || p.begun.Load() {
 		return false
 	}
 	w.expel(key, fmt.Errorf("%w: step %d was given back before it was sent", ErrProtocol, m.Step))

@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/bp5"
 )
 
@@ -51,9 +51,7 @@ func TestEndWaitsForTransfers(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for !st.ended.Load() {
-		runtime.Gosched()
-	}
+	testutil.Eventually(t, "the step is being ended", st.ended.Load)
 	select {
 	case <-ended:
 		t.Error("the step ended under a transfer")

@@ -28,9 +28,16 @@ type TCPConfig struct {
 	// Root, on loopback if Root is there, else on all interfaces.
 	ListenAddr string
 
-	// Logger hears of refused peers, of deaths and of long waits; nil discards.
+	// Logger hears of refused peers, of deaths and of long waits; nil means
+	// slog.Default().
 	Logger *slog.Logger
 
+	Tuning
+}
+
+// Tuning is what every way to make a cohort of processes leaves to choose. The zero
+// value works.
+type Tuning struct {
 	HandshakeTimeout time.Duration // until a peer must have proved itself; 0 means 10 s
 	DialTimeout      time.Duration // for one attempt to connect; 0 means 5 s
 	CloseTimeout     time.Duration // for writing out in Close; 0 means 3 s
@@ -61,18 +68,23 @@ func (c TCPConfig) resolve() (TCPConfig, error) {
 		return c, fmt.Errorf("%w: both Listener and ListenAddr %q", ErrConfig, c.ListenAddr)
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
-	c.HandshakeTimeout = orDefault(c.HandshakeTimeout, 10*time.Second)
-	c.DialTimeout = orDefault(c.DialTimeout, 5*time.Second)
-	c.CloseTimeout = orDefault(c.CloseTimeout, 3*time.Second)
-	c.KeepAliveIdle = orDefault(c.KeepAliveIdle, 15*time.Second)
-	c.KeepAliveInterval = orDefault(c.KeepAliveInterval, 5*time.Second)
-	c.KeepAliveCount = orDefault(c.KeepAliveCount, 4)
-	c.MaxMessage = orDefault(c.MaxMessage, 4<<30)
-	c.MaxKept = orDefault(c.MaxKept, 1<<30)
-	c.explainAfter = orDefault(c.explainAfter, 3*time.Second)
+	c.Tuning = c.withDefaults()
 	return c, nil
+}
+
+func (t Tuning) withDefaults() Tuning {
+	t.HandshakeTimeout = orDefault(t.HandshakeTimeout, 10*time.Second)
+	t.DialTimeout = orDefault(t.DialTimeout, 5*time.Second)
+	t.CloseTimeout = orDefault(t.CloseTimeout, 3*time.Second)
+	t.KeepAliveIdle = orDefault(t.KeepAliveIdle, 15*time.Second)
+	t.KeepAliveInterval = orDefault(t.KeepAliveInterval, 5*time.Second)
+	t.KeepAliveCount = orDefault(t.KeepAliveCount, 4)
+	t.MaxMessage = orDefault(t.MaxMessage, 4<<30)
+	t.MaxKept = orDefault(t.MaxKept, 1<<30)
+	t.explainAfter = orDefault(t.explainAfter, 3*time.Second)
+	return t
 }
 
 // orDefault returns v, or d if v is not positive.

@@ -1,11 +1,13 @@
 package cohort
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -20,15 +22,10 @@ type LauncherConfig struct {
 	Dir string
 	// Name tells the cohorts of one job apart; all ranks of one have the same.
 	Name string
-	// Logger hears what TCPConfig.Logger hears; nil discards.
+	// Logger hears what TCPConfig.Logger hears; nil means slog.Default().
 	Logger *slog.Logger
 
-	// These are as in TCPConfig.
-	HandshakeTimeout, DialTimeout, CloseTimeout time.Duration
-	KeepAliveIdle, KeepAliveInterval            time.Duration
-	KeepAliveCount                              int
-	MaxMessage, MaxKept                         int
-	explainAfter                                time.Duration
+	Tuning
 }
 
 // FromEnv is FromLauncher with the environment of the process.
@@ -62,12 +59,19 @@ func FromLauncher(ctx context.Context, config LauncherConfig) (Cohort, error) {
 	}
 	s := starter{config: config, env: parseEnviron(config.Environ), launch: l}
 	if s.config.Logger == nil {
-		s.config.Logger = slog.New(slog.DiscardHandler)
+		s.config.Logger = slog.Default()
 	}
-	if s.config.Dir == "" {
-		s.config.Dir = "."
-	}
+	s.config.Dir = absolute(s.config.Dir)
 	return s.start(ctx)
+}
+
+// absolute makes a folder one that messages can name: hosts may differ in what the
+// current one is. "" is the current one.
+func absolute(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return cmp.Or(dir, ".")
 }
 
 // starter is one FromLauncher.
@@ -95,20 +99,7 @@ func (s *starter) start(ctx context.Context) (Cohort, error) {
 // tcpConfig returns the configuration of this rank, without root and token.
 func (s *starter) tcpConfig() TCPConfig {
 	c := &s.config
-	return TCPConfig{
-		Rank:              s.launch.Rank,
-		Size:              s.launch.Size,
-		Logger:            c.Logger,
-		HandshakeTimeout:  c.HandshakeTimeout,
-		DialTimeout:       c.DialTimeout,
-		CloseTimeout:      c.CloseTimeout,
-		KeepAliveIdle:     c.KeepAliveIdle,
-		KeepAliveInterval: c.KeepAliveInterval,
-		KeepAliveCount:    c.KeepAliveCount,
-		MaxMessage:        c.MaxMessage,
-		MaxKept:           c.MaxKept,
-		explainAfter:      c.explainAfter,
-	}
+	return TCPConfig{Rank: s.launch.Rank, Size: s.launch.Size, Logger: c.Logger, Tuning: c.Tuning}
 }
 
 // byAddress is for those who were told where rank 0 is.
@@ -162,7 +153,7 @@ func (s *starter) free(ctx context.Context, path string) error {
 	if err != nil {
 		return nil // none, or one that nobody can use: it is replaced
 	}
-	c, err := TCPConfig{Rank: 1, Size: 2, Token: there.token, DialTimeout: time.Second}.resolve()
+	c, err := TCPConfig{Rank: 1, Size: 2, Token: there.token, Tuning: Tuning{DialTimeout: time.Second}}.resolve()
 	if err != nil {
 		return err
 	}

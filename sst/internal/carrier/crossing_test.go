@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -121,12 +120,10 @@ func TestCrossingDials(t *testing.T) {
 // settled waits until no connection is on its way in.
 func settled(t *testing.T, c *CM) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); runtime.Gosched() {
-		if b := booksOf(c); b.conns == b.links && b.flights == 0 {
-			return
-		}
-	}
-	t.Fatalf("never settled: %+v", booksOf(c))
+	testutil.Eventually(t, "no attempt is under way", func() bool {
+		b := booksOf(c)
+		return b.conns == b.links && b.flights == 0
+	})
 }
 
 // gate stops connections at a stage until it is opened, or the test is over.

@@ -3,15 +3,16 @@ package carrier
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/netip"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/cm"
 )
 
@@ -103,17 +104,16 @@ func TestDialReuses210ByAddress(t *testing.T) {
 // waiters waits until n callers share the only attempt.
 func waiters(t *testing.T, c *CM, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); runtime.Gosched() {
+	testutil.Eventually(t, fmt.Sprintf("%d callers share an attempt", n), func() bool {
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		for _, f := range c.flights {
 			if f.waiters == n {
-				c.mu.Unlock()
-				return
+				return true
 			}
 		}
-		c.mu.Unlock()
-	}
-	t.Fatalf("%d callers never shared an attempt", n)
+		return false
+	})
 }
 
 func TestDialSingleFlight(t *testing.T) {
@@ -354,9 +354,7 @@ func TestLongDialExplainsItself(t *testing.T) {
 	h := newHost(t)
 	wait := dialAsync(t.Context(), c, h.contact(77))
 	p, _, _ := h.accept()
-	for deadline := time.Now().Add(patience); log.String() == "" && time.Now().Before(deadline); {
-		runtime.Gosched()
-	}
+	testutil.Eventually(t, "the attempt explains itself", func() bool { return log.String() != "" })
 	if s := log.String(); !strings.Contains(s, h.addr().String()) || !strings.Contains(s, "limit=10s") {
 		t.Errorf("the log says: %s", s)
 	}
@@ -374,9 +372,7 @@ func TestAcceptSurvivesErrors(t *testing.T) {
 	if err := c.listener.SetDeadline(time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); strings.Count(log.String(), "cannot accept") < 2 && time.Now().Before(deadline); {
-		runtime.Gosched()
-	}
+	testutil.Eventually(t, "it has tried twice", func() bool { return strings.Count(log.String(), "cannot accept") >= 2 })
 	if err := c.listener.SetDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
 	}

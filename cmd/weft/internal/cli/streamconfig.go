@@ -12,7 +12,10 @@ import (
 // targetConfig configures the writer of this process, which stands for some
 // ranks, or none; a cohort of nil is this process alone.
 func targetConfig(session *sst.Session, p sst.Params, c cohort.Cohort, ranks int, screen io.Writer) sst.WriterConfig {
-	return sst.WriterConfig{Session: session, Params: p, Cohort: c, Ranks: ranks, NoRanks: ranks == 0, Screen: screen}
+	if ranks == 0 {
+		ranks = sst.NoRanks
+	}
+	return sst.WriterConfig{Session: session, Params: p, Cohort: c, Ranks: ranks, Screen: screen}
 }
 
 // registrationScreen is the RegistrationMethod without a contact file: people

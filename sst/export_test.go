@@ -1,0 +1,31 @@
+package sst
+
+// WaitsForRoom reports whether a call of rank 0 waits although every rank has
+// handed in the steps that were begun here, so that nothing but the queue's policy
+// can keep it.
+func WaitsForRoom(w *Writer) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.states {
+		if s.tries < w.begun {
+			return false
+		}
+	}
+	return w.changed.ch != nil
+}
+
+// CloseWaits reports whether Close has done all that it can before the handshakes
+// and farewells that it waits for are over.
+func CloseWaits(s *Session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed && s.pending > 0 && s.settled.ch != nil
+}
+
+// WaitsForUnread reports whether an End waits until readers take what they have
+// given back.
+func WaitsForUnread(w *Writer) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ending != nil && w.crammed
+}
