@@ -136,6 +136,8 @@ func nameMember(actions []ReaderMemberAction) []string {
 				s += fmt.Sprintf(" but %v", a.Keep)
 			}
 			out = append(out, s)
+		case Expect:
+			out = append(out, fmt.Sprintf("expect %d", a.Step))
 		case Drop:
 			s := fmt.Sprintf("drop %d", a.To)
 			if a.From != a.To {
