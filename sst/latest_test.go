@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/weft-fabric/weft/sst"
+	"github.com/weft-fabric/weft/step"
 )
 
 // TestLatestHoldsNobodyUp: a reader that wants only the newest step is busy with
@@ -102,6 +103,51 @@ func TestLatestSlowRank(t *testing.T) {
 	}
 	done := async(x.w.Close)
 	c.each(t, func(_ int, r *sst.Reader) error { _, err := drain(bounded(t), r); return err })
+	if err := next(t, "Close", done); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLatestAttributes: of the attributes of steps that were passed over the newest
+// are known, and those that never changed.
+func TestLatestAttributes(t *testing.T) {
+	const steps = 20
+	name := streamName(t)
+	x := define(t, create(t, name, sst.WriterConfig{}), 8)
+	set := func(name string, n int64) {
+		t.Helper()
+		if err := x.w.SetAttribute(step.NewAttribute(name, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := attach(t, name, sst.ReaderConfig{Params: sst.Params{AlwaysProvideLatestTimestep: true}})
+	set("once", 77)
+	for n := range int64(steps) {
+		set("count", n)
+		x.must(t)
+	}
+	done := async(x.w.Close)
+	for {
+		st, err := r.BeginStep(bounded(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := map[string]int64{}
+		for _, a := range st.Attributes() {
+			v, err := step.AttributeValue[int64](a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values[a.Name()] = v
+		}
+		if n := int64(st.Number()); values["once"] != 77 || values["count"] != n {
+			t.Errorf("step %d has %v", n, values)
+		}
+		st.End()
+		if st.Number() == steps-1 {
+			break
+		}
+	}
 	if err := next(t, "Close", done); err != nil {
 		t.Error(err)
 	}

@@ -68,6 +68,11 @@ func nameCohortMsg(m Message) string {
 		for _, f := range m.Msg.Formats {
 			s += " +" + string(f.ID.Bytes())
 		}
+		for _, a := range m.Msg.Attributes {
+			if a.Data.Len() > 0 {
+				s += " @" + string(a.Data.Bytes())
+			}
+		}
 		return s
 	case *StreamEnd:
 		return "end " + readerErr(m.Cause.Err())
@@ -125,7 +130,7 @@ func nameMember(actions []ReaderMemberAction) []string {
 		case OpenFailed:
 			out = append(out, "open failed: "+readerErr(a.Err))
 		case Absorb:
-			out = append(out, fmt.Sprintf("absorb %d", a.Msg.Step))
+			out = append(out, strings.Replace(nameCohortMsg(&StepTo{Index: -1, Msg: a.Msg}), "not step", "absorb", 1))
 		case Deliver:
 			out = append(out, fmt.Sprintf("deliver %d", a.Msg.Step))
 		case EndOfStream:

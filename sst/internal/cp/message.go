@@ -5,7 +5,7 @@ import "github.com/weft-fabric/weft/internal/wire/sstmsg"
 // Message is what the ranks of one cohort tell each other: a pointer to one of
 // the structs below. Rank 0 leads; every rank, it too, is a member. Messages go
 // between the leader and the members, in order. A message that was handed over
-// belongs to the receiver and is never changed.
+// belongs to the receiver: the sender never changes it.
 type Message interface{ cohortMessage() }
 
 // Messages of a writer's member to its leader.

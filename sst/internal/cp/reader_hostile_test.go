@@ -79,7 +79,7 @@ func (h *readerHostile) message(n int64) ReaderEvent {
 	list := []ReaderEvent{
 		plane("evpath"), plane("evpath"), plane("ucx"), plane(PlaneEnded), endedAtRegister(),
 		response(nil), onDemandResponse(), peerResponse(3), response(func(m *sstmsg.WriterResponse) { m.Params = nil }), from(&sstmsg.WriterResponse{Condition: testRegister}),
-		peerSetup(int32(n)), peerSetup(1), arrives(n), arrives(n), discarded(n), discardedWith(n), writerClose(n), closes(int32(n), "why"),
+		peerSetup(int32(n)), peerSetup(1), arrives(n), arrives(n), discarded(n), discardedWith(n, "a"), writerClose(n), closes(int32(n), "why"),
 		from(&sstmsg.CommPatternLocked{}), from(&sstmsg.ReaderClose{}), from(&sstmsg.ReadReply{}),
 	}
 	e := list[evenly(h.t, 6, "message")%len(list)].(FromWriter)

@@ -1,7 +1,6 @@
 package cp
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
@@ -42,12 +41,11 @@ func (h *heldRead) settle(member int) {
 }
 
 // step takes a step in. What a writer drops while nobody asks for a step must
-// not pile up: of a row of announcements that say no more than that, the first
-// one stands for all.
+// not pile up: of a row of announcements the first one stands for all.
 func (l *ReaderLeader) step(m *sstmsg.TimestepMetadata, free func()) {
 	l.lastSeen = m.Step
 	if m.Metadata == nil {
-		if last := l.queue.last(); last != nil && last.drops > 0 && mergeable(last.msg, m) {
+		if last := l.queue.last(); last != nil && last.drops > 0 && merge(last.msg, m, fullAttributes(l.weft(), l.response)) {
 			last.drops++
 		} else {
 			l.queue.push(arrival{msg: withoutData(m), drops: 1})
@@ -62,26 +60,6 @@ func (l *ReaderLeader) step(m *sstmsg.TimestepMetadata, free func()) {
 	l.whole++
 	l.requested = false
 	l.pump()
-}
-
-// withoutData copies what every reader needs of a step that is not delivered: the
-// members' planes look at its preload mode.
-func withoutData(m *sstmsg.TimestepMetadata) *sstmsg.TimestepMetadata {
-	c := &sstmsg.TimestepMetadata{ReaderID: m.ReaderID, Step: m.Step, CohortSize: m.CohortSize, PreloadMode: m.PreloadMode, Attributes: make([]sstmsg.Block, len(m.Attributes))}
-	for i, a := range m.Attributes {
-		c.Attributes[i].Data = ownBlob(a.Data)
-	}
-	for _, f := range m.Formats {
-		c.Formats = append(c.Formats, sstmsg.FormatBlock{ID: ownBlob(f.ID), Body: ownBlob(f.Body)})
-	}
-	return c
-}
-
-func ownBlob(b sstmsg.Blob) sstmsg.Blob {
-	if len(b) == 1 {
-		return sstmsg.ByteBlob(bytes.Clone(b[0]))
-	}
-	return sstmsg.ByteBlob(b.Bytes()) // of several pieces it is a copy
 }
 
 func (l *ReaderLeader) ask(member int, index int64) {

@@ -148,7 +148,7 @@ func (m *ReaderMember) stepCame(s *StepTo) {
 	}
 	if s.Index < 0 {
 		m.emit(Drop{before + 1, s.Msg.Step})
-		if last := m.queue.last(); last == nil || !(*last).takesIn(s) {
+		if !m.merges(s) {
 			m.queue.push(s)
 		}
 		return
@@ -159,13 +159,14 @@ func (m *ReaderMember) stepCame(s *StepTo) {
 	m.emit(Wake{})
 }
 
-// takesIn merges a step that is not delivered into the one before it, if that is
-// not delivered either: such steps must not pile up while nobody asks for one.
-func (s *StepTo) takesIn(next *StepTo) bool {
-	if s.Index >= 0 || !mergeable(s.Msg, next.Msg) {
+// merges lets the step before it stand for one that is not delivered, if that is
+// not delivered either.
+func (m *ReaderMember) merges(s *StepTo) bool {
+	last := m.queue.last()
+	if last == nil || (*last).Index >= 0 || !merge((*last).Msg, s.Msg, fullAttributes(m.opened.Weft, m.opened.Response)) {
 		return false
 	}
-	s.Skipped = next.Skipped
+	(*last).Skipped = s.Skipped
 	return true
 }
 

@@ -89,7 +89,7 @@ var memberTable = map[string][]memberLine{
 		at(givesNotIn(2, 3), "drop 3"),
 		at(givesNotIn(0, 4), "drop 4"),
 		at(givesNotIn(2, 5), "drop 5"),
-		at(Next{}, "absorb 0", "absorb 2", "tell ask 0"),
+		at(Next{}, "absorb 0", "absorb 2 mode 2", "tell ask 0"),
 	),
 
 	// Retained steps.

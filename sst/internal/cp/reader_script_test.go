@@ -66,6 +66,11 @@ func onDemandResponse() ReaderEvent {
 	return response(func(m *sstmsg.WriterResponse) { m.Params.StepDistributionMode = distributeOnDemand })
 }
 
+// oneTimeResponse is of a writer that sends attributes once.
+func oneTimeResponse() ReaderEvent {
+	return response(func(m *sstmsg.WriterResponse) { m.Params.UseOneTimeAttributes = 1 })
+}
+
 // peerResponse is the response of n writer ranks in the Peer pattern.
 func peerResponse(n int) ReaderEvent {
 	return response(func(m *sstmsg.WriterResponse) {
@@ -96,9 +101,9 @@ func inMode(mode int32, e ReaderEvent) ReaderEvent {
 }
 
 // discardedWith is a discarded step that brings an attribute.
-func discardedWith(n int64) ReaderEvent {
+func discardedWith(n int64, text string) ReaderEvent {
 	e := discarded(n)
-	e.(FromWriter).Msg.(*sstmsg.TimestepMetadata).Attributes[0].Data = sstmsg.ByteBlob([]byte("a"))
+	e.(FromWriter).Msg.(*sstmsg.TimestepMetadata).Attributes[0].Data = sstmsg.ByteBlob([]byte(text))
 	return e
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"pgregory.net/rapid"
 
@@ -64,7 +65,7 @@ func (s *readerSim) attempt() bool {
 		return false
 	}
 	s.looking = false
-	w := &readerSimWriter{t: s.t, sim: s, weft: rapid.Bool().Draw(s.t, "weft"), mode: int64(evenly(s.t, 3, "distribution") % 3), released: map[int64]bool{}, lastFreed: -1}
+	w := &readerSimWriter{t: s.t, sim: s, oneTime: int32(evenly(s.t, 1, "one-time attributes")), weft: rapid.Bool().Draw(s.t, "weft"), mode: int64(evenly(s.t, 3, "distribution") % 3), released: map[int64]bool{}, lastFreed: -1}
 	w.planned = map[int]string{1: "ucx", 2: PlaneEnded}[evenly(s.t, 5, "plane")]
 	if w.planned == "ucx" {
 		s.trouble = true
@@ -116,6 +117,9 @@ func (s *readerSim) lead(e ReaderEvent) {
 // checkQueue: what the leader keeps is bounded by what the writer keeps; with
 // Latest by two steps, one of them handed out.
 func (s *readerSim) checkQueue() {
+	if w := s.w; w != nil && (w.weft || w.oneTime == 0) && s.l.queue.len() > 3*s.l.whole+2 {
+		s.t.Fatalf("%d entries for %d steps", s.l.queue.len(), s.l.whole)
+	}
 	if s.cfg.Latest && s.l.Queued() > 1 {
 		s.t.Fatalf("%d steps queued, and only the newest is wanted", s.l.Queued())
 	}
@@ -301,6 +305,28 @@ func (s *readerSim) textsBefore(step int64) []string {
 	return texts
 }
 
+// enough reports whether what a member has got of formats and attributes says as
+// much as what came: all formats, and the newest attributes; or all of them, if
+// each record has only what is new.
+func (s *readerSim) enough(got, came []string) bool {
+	split := func(texts []string) (formats, attributes []string) {
+		for _, t := range texts {
+			if strings.HasPrefix(t, "format") {
+				formats = append(formats, t)
+			} else {
+				attributes = append(attributes, t)
+			}
+		}
+		return formats, attributes
+	}
+	f, a := split(got)
+	wantF, wantA := split(came)
+	if full := s.w.weft || s.w.oneTime == 0; full && len(a) > 0 && len(wantA) > 0 {
+		a, wantA = a[len(a)-1:], wantA[len(wantA)-1:]
+	}
+	return slices.Equal(f, wantF) && slices.Equal(a, wantA)
+}
+
 // settled answers Part.
 func (s *readerSim) settled() bool {
 	if !s.part || s.dead {
@@ -411,6 +437,9 @@ func (m *readerSimMember) handle(e ReaderMemberEvent) {
 	if m.opens > 1 {
 		t.Fatalf("member %d: Open got %d results", m.i, m.opens)
 	}
+	if w := m.sim.w; w != nil && (w.weft || w.oneTime == 0) && m.m.queue.len() > 3*m.m.whole+2 {
+		t.Fatalf("member %d has %d entries for %d steps", m.i, m.m.queue.len(), m.m.whole)
+	}
 	if woken && m.waiting {
 		m.handle(Next{})
 	}
@@ -457,7 +486,7 @@ func (m *readerSimMember) deliver(msg *sstmsg.TimestepMetadata) {
 		t.Fatalf("member %d got step %d as number %d; all get %v", m.i, n, i, m.sim.order)
 	case n > m.expected:
 		t.Fatalf("step %d delivered, expected is step %d", n, m.expected)
-	case !slices.Equal(m.texts, m.sim.textsBefore(n)):
+	case !m.sim.enough(m.texts, m.sim.textsBefore(n)):
 		t.Fatalf("member %d has %v at step %d, the writer sent %v", m.i, m.texts, n, m.sim.textsBefore(n))
 	}
 	m.waiting, m.current = false, n

@@ -54,6 +54,8 @@ type readerSimWriter struct {
 	sim  *readerSim
 	weft bool
 	mode int64 // StepDistributionMode
+	// oneTime is UseOneTimeAttributes: each record has only what is new.
+	oneTime int32
 
 	down    []readerSimMsg   // to the leader
 	up      []sstmsg.Message // to the writer
@@ -148,7 +150,7 @@ func (w *readerSimWriter) respond(ended bool) bool {
 		return true
 	}
 	m := &sstmsg.WriterResponse{
-		Condition: w.register, Params: &sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5, StepDistributionMode: w.mode}, NextStep: int64(len(w.steps)),
+		Condition: w.register, Params: &sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5, StepDistributionMode: w.mode, UseOneTimeAttributes: w.oneTime}, NextStep: int64(len(w.steps)),
 		CP: []sstmsg.CPWriter{{Contact: "w", WriterID: testWSR}}, Evpath: []sstmsg.EvpathWriter{{Contact: "w", WriterID: 43}},
 	}
 	w.says(readerSimMsg{msg: m})

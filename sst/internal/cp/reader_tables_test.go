@@ -318,15 +318,35 @@ var readerTable = map[string][]line{
 		on(arrives(1), "all: not step 0 skipped 1", "all: #0 step 1 skipped 1"),
 		on(discarded(2), "recycle"),
 		on(discarded(3), "recycle"),
-		on(discardedWith(4), "recycle"),
+		on(discardedWith(4, "a"), "recycle"),
 		on(discarded(5), "recycle"),
 		on(memberReleases(0, 1), "send ReleaseTimestep 1 to 42", "recycle"),
 		on(arrives(6)),
-		on(asks(0, 1), "all: not step 2 skipped 3", "all: not step 4 skipped 5", "all: #1 step 6 skipped 5"),
+		on(asks(0, 1), "all: not step 2 skipped 5 @a", "all: #1 step 6 skipped 5"),
 		on(discarded(7), "recycle"),
 		on(writerClose(6), "all: not step 7 skipped 6", "all: end nil", "recycle"),
 		on(memberReleases(0, 6), "send ReleaseTimestep 6 to 42", "recycle"),
 		on(memberReleases(0, 7)),
+	),
+
+	// Attributes of a writer that sends all of them each time do not pile up.
+	"discarded steps with all attributes": opening(
+		on(discardedWith(0, "a"), "recycle"),
+		on(discardedWith(1, "b"), "recycle"),
+		on(discarded(2), "recycle"),
+		on(discardedWith(3, "c"), "recycle"),
+		on(arrives(4)),
+		on(asks(0, 0), "all: not step 0 skipped 4 @c", "all: #0 step 4 skipped 4"),
+	),
+	// Those that have only what is new are all needed, but not twice.
+	"discarded steps with new attributes": append(registered(on(oneTimeResponse(), "send ReaderActivate to 42", "all: readeropened", "recycle")),
+		on(discarded(0), "recycle"),
+		on(discardedWith(1, "b"), "recycle"),
+		on(discardedWith(2, "b"), "recycle"),
+		on(discardedWith(3, "c"), "recycle"),
+		on(discarded(4), "recycle"),
+		on(arrives(5)),
+		on(asks(0, 0), "all: not step 0 skipped 3 @b", "all: not step 3 skipped 5 @c", "all: #0 step 5 skipped 5"),
 	),
 
 	// Nonsense from members has no effect.
