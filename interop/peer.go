@@ -1,14 +1,11 @@
 package interop
 
 import (
-	"fmt"
 	"maps"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,25 +200,6 @@ func (s Stream) run(t testing.TB, command []string) *Peer {
 	programs := filepath.Join(testutil.ModuleRoot(t), "interop", "peers")
 	how := testutil.Run{Dir: s.Dir, Binds: []string{s.Dir, programs + ":" + inside}, Env: append(ownPorts(), s.Env...), Prefix: s.Prefix}
 	return &Peer{s.root(t).Start(t, how, command[0], command[1:]...), t}
-}
-
-// portsTaken counts the port ranges that were given out, from a random one on:
-// other test processes may run.
-var portsTaken = func() *atomic.Int64 {
-	var n atomic.Int64
-	n.Store(rand.Int64N(1 << 20))
-	return &n
-}()
-
-// ownPorts makes a peer listen on ports that no other one has had for long, and
-// which the kernel gives to nobody. ADIOS2 crashes if it is taken for another
-// process: by a reader with the contact of a writer that is dead, whose port it
-// has got (docs/wire/sst.md §2). That is no matter of the tests.
-func ownPorts() []string {
-	const low, high, each = 10000, 30000, 50
-	from := low + portsTaken.Add(1)%((high-low)/each)*each
-	ports := fmt.Sprintf("_PORT_RANGE=%d:%d", from, from+each-1)
-	return []string{"ADIOS2_SERIAL" + ports, "ADIOS2_MPI" + ports}
 }
 
 // root is where the peer runs.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"os"
 	"testing"
 
@@ -15,21 +14,10 @@ import (
 // meeting says how the processes of a cohort find each other.
 type meeting struct{ Root, Token string }
 
-// newMeeting chooses a free address and a token. The port lies below those that
-// the kernel gives to whoever asks for none, so that nobody takes it meanwhile.
+// newMeeting chooses a free address and a token.
 func newMeeting(t testing.TB) meeting {
 	t.Helper()
-	for range 100 {
-		root := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000))
-		l, err := net.Listen("tcp4", root)
-		if err != nil {
-			continue
-		}
-		l.Close()
-		return meeting{Root: root, Token: fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())}
-	}
-	t.Fatal("no free port")
-	return meeting{}
+	return meeting{Root: freePort(t), Token: fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())}
 }
 
 // join joins the ranks of this process to their cohort.

@@ -19,6 +19,17 @@
 //		a, err := T.Get(ctx, step.All, nil)
 //	}
 //
+// A program of several processes opens the stream on each of them, with a
+// [github.com/weft-fabric/weft/sst/cohort.Cohort] that connects them: see [WriterConfig] and [ReaderConfig].
+//
+//	ranks, err := cohort.FromEnv(ctx, cohort.LauncherConfig{})
+//	defer ranks.Close()                                         // last
+//	w, err := sst.Create(ctx, "sim", sst.WriterConfig{Cohort: ranks})
+//
+// A process that exits without closing stream and cohort (os.Exit, log.Fatal)
+// counts as dead: the other ranks, and the readers, get an error. What it was
+// about to tell them, such as why an Open failed, may be lost.
+//
 // Several streams of a process can share a [Session]: its listener and its
 // connections. Sessions are independent of each other, and nothing is global.
 //

@@ -90,12 +90,21 @@ func wordParam(name string, s Side, field func(*Params) *string, help string, wo
 		set: func(p *Params, text string) error {
 			i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, text) })
 			if i < 0 {
-				return fmt.Errorf("%w: %s=%q: must be %s", ErrParam, name, text, strings.Join(words, ", "))
+				return fmt.Errorf("%w: %s=%q: must be %s (%s)", ErrParam, name, text, eitherOf(words), help)
 			}
 			*field(p) = words[i]
 			return nil
 		},
 	}
+}
+
+// eitherOf lists words that somebody can choose from.
+func eitherOf(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // textParam describes free text.
@@ -186,7 +195,7 @@ var paramTable = []paramDef{
 	wordParam("SpeculativePreloadMode", bothSides, func(p *Params) *string { return &p.SpeculativePreloadMode }, "push whole steps to readers", "Auto", "On", "Off"),
 	intParam("SpecAutoNodeThreshold", ReaderSide, 1, 0, maxInt32, func(p *Params) *int { return &p.SpecAutoNodeThreshold }, "largest reader cohort that Auto preloads to"),
 	boolParam("AlwaysProvideLatestTimestep", ReaderSide, func(p *Params) *bool { return &p.AlwaysProvideLatestTimestep }, "skip to the newest step"),
-	wordParam("DataTransport", bothSides, func(p *Params) *string { return &p.DataTransport }, "data plane to use and no other", "WAN", "evpath"),
+	wordParam("DataTransport", bothSides, func(p *Params) *string { return &p.DataTransport }, "data plane to use and no other: sockets is what Weft has", "WAN", "evpath"),
 	textParam("NetworkInterface", bothSides, func(p *Params) *string { return &p.NetworkInterface }, "interface whose address is published"),
 	textParam("ControlInterface", bothSides, func(p *Params) *string { return &p.ControlInterface }, "as NetworkInterface, goes before it"),
 	textParam("DataInterface", bothSides, func(p *Params) *string { return &p.DataInterface }, "interface whose address peers are told for data"),

@@ -188,6 +188,8 @@ func (r *Reader) memberActions(actions []cp.ReaderMemberAction) (t taken) {
 			t.end = &a
 		case cp.Forget:
 			r.plane.Forget(a.Step)
+		case cp.Drop:
+			r.plane.Drop(a.From, a.To)
 		case cp.FailReads:
 			r.plane.Fail(r.failLocked("read", a.Err))
 		case cp.Wake:

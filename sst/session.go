@@ -95,7 +95,8 @@ type Session struct {
 
 // stream is a Writer or Reader as its session sees it.
 type stream interface {
-	abort(err error) // ends it at once, without waiting
+	abort(err error)                    // ends it at once, without waiting
+	linkLost(l carrier.Link, err error) // a connection is gone that it may have used
 }
 
 // NewSession opens a session: it listens on a port of the system's choice.

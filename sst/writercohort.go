@@ -144,6 +144,7 @@ func (w *Writer) free(number int64) {
 		delete(w.steps, number)
 		d.release()
 	}
+	w.checkReplies(number)
 }
 
 // join opens this rank's end of the channel. Broken is what is wrong here already:

@@ -171,6 +171,7 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	if err == nil {
 		d.use()
 		reader.served += uint64(m.Length)
+		w.noteReply(m.Step, l)
 	}
 	w.mu.Unlock()
 	if err != nil {
@@ -221,7 +222,7 @@ func (w *Writer) dropReader(a cp.DropReader) {
 		}
 		r.link.Abort(a.Err)
 	}
-	if w.failure == nil {
+	if w.failure == nil && w.leader.Failure() == nil {
 		what := "a reader failed; the stream goes on"
 		if errors.Is(a.Err, ErrEvicted) {
 			what = "a reader was detached: it is too slow; the stream goes on"

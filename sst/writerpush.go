@@ -26,6 +26,7 @@ func (w *Writer) push(key readerKey, number int64) {
 				r.served += uint64(len(part))
 			}
 			if rank == 0 && r.link != nil {
+				w.noteReply(number, r.link)
 				p, err := record(m, r.options, d.done)
 				if err == nil {
 					r.pushes = append(r.pushes, p)
@@ -69,6 +70,7 @@ func (w *Writer) sendFar(ctx context.Context, key readerKey, r *attached, rank i
 			p.data.release()
 			continue
 		}
+		w.noteReply(p.msg.Step, l)
 		err = w.session.send(l, p.msg, r.options, p.data.done)
 	}
 	delete(r.far, rank)

@@ -214,8 +214,11 @@ func (st *openStep) early() error {
 }
 
 func (st *openStep) aborted(cause error) error {
-	if cause == nil {
+	switch {
+	case cause == nil:
 		return fmt.Errorf("step %d: %w", st.number, ErrStepAborted)
+	case errors.Is(cause, ErrStepAborted): // it says so itself
+		return fmt.Errorf("step %d: %w", st.number, cause)
 	}
 	return fmt.Errorf("step %d: %w: %w", st.number, ErrStepAborted, cause)
 }

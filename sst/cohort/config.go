@@ -28,7 +28,8 @@ type TCPConfig struct {
 	// Root, on loopback if Root is there, else on all interfaces.
 	ListenAddr string
 
-	// Logger hears of refused peers, of deaths and of long waits; nil discards.
+	// Logger hears of refused peers, of deaths and of long waits; nil means
+	// slog.Default().
 	Logger *slog.Logger
 
 	Tuning
@@ -67,7 +68,7 @@ func (c TCPConfig) resolve() (TCPConfig, error) {
 		return c, fmt.Errorf("%w: both Listener and ListenAddr %q", ErrConfig, c.ListenAddr)
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	c.Tuning = c.withDefaults()
 	return c, nil

@@ -174,9 +174,8 @@ func readContact(path string) (contact, error) {
 // watch is the finder of a rank whose rank 0 publishes itself in a file. It polls:
 // file systems that several hosts share offer no event.
 type watch struct {
-	path   string
-	size   int
-	missed error // what the last look met
+	path string
+	size int
 }
 
 const (
@@ -185,7 +184,7 @@ const (
 	pollMany  = 100 // looks, after which pollLater holds
 )
 
-func (w *watch) find(ctx context.Context) (place, error) {
+func (w *watch) find(ctx context.Context, note func(error)) (place, error) {
 	for n := 0; ; n++ {
 		c, err := readContact(w.path)
 		if err == nil && c.size != w.size {
@@ -194,13 +193,13 @@ func (w *watch) find(ctx context.Context) (place, error) {
 		if err == nil {
 			return place{addrs: c.addrs, id: &c.id, token: c.token, from: "the file " + w.path, old: true}, nil
 		}
-		w.missed = err
+		note(err)
 		delay := pollFirst
 		if n >= pollMany {
 			delay = pollLater
 		}
 		if err := pause(ctx, delay); err != nil {
-			return place{}, fmt.Errorf("the file %s, in which it publishes itself: %w (last look: %w)", w.path, err, w.missed)
+			return place{}, fmt.Errorf("the file %s, in which it publishes itself: %w", w.path, err)
 		}
 	}
 }

@@ -20,11 +20,11 @@ type place struct {
 }
 
 // finder returns where to look for rank 0; it is asked again after each attempt
-// that failed. It may wait until ctx ends.
-type finder func(ctx context.Context) (place, error)
+// that failed. It may wait until ctx ends, and notes why meanwhile.
+type finder func(ctx context.Context, note func(error)) (place, error)
 
 // fixed is the finder of who was told.
-func (c TCPConfig) fixed(context.Context) (place, error) {
+func (c TCPConfig) fixed(context.Context, func(error)) (place, error) {
 	if _, _, err := net.SplitHostPort(c.Root); err != nil {
 		return place{}, fmt.Errorf("%w: Root %q of rank %d: %w", ErrConfig, c.Root, c.Rank, err)
 	}
@@ -63,11 +63,15 @@ func (d *dialer) explain(ctx context.Context) {
 	last, met := d.last, d.met
 	d.mu.Unlock()
 	log := d.t.config.Logger.With("rank", d.t.rank, "of", d.t.size, "until", deadline(ctx))
-	if met {
+	if met { // rank 0 warns; that each of its ranks does as well would bury it
 		log.Info("cohort: connected to rank 0, which waits for other ranks")
-	} else {
-		log.Info("cohort: waits for rank 0 to answer", "at", d.at, "last", last)
+		return
 	}
+	args := []any{"at", d.at}
+	if last != nil {
+		args = append(args, "last attempt", last)
+	}
+	log.Warn("cohort: waits for rank 0 to answer", args...)
 }
 
 // join finds rank 0, proves that it belongs there, and waits for the start.
@@ -98,7 +102,7 @@ func (d *dialer) join(ctx context.Context) error {
 // tried again; a refusal by rank 0 itself does not pass.
 func (d *dialer) reach(ctx context.Context) (net.Conn, error) {
 	for delay := 20 * time.Millisecond; ; delay = min(2*delay, 250*time.Millisecond) {
-		p, err := d.find(ctx)
+		p, err := d.find(ctx, d.failed)
 		if err != nil {
 			return nil, d.withLast(err)
 		}

@@ -167,11 +167,42 @@ func TestFileThatNeverComes(t *testing.T) {
 // Ranks that disagree about the size do not meet.
 func TestFileOfAnotherSize(t *testing.T) {
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-	defer cancel()
-	_, errs := launch(ctx, t, [][]string{ranksOf(2)[0], ranksOf(3)[1]}, inDir(dir))
-	wants(t, "rank 0", errs[0], context.DeadlineExceeded)
-	wants(t, "rank 1", errs[1], ErrRefused)
+	log, logger := newLog()
+	ctx, cancel := context.WithCancelCause(bounded(t))
+	enough := errors.New("the test has had enough")
+	zero := make(chan error, 1)
+	go func() {
+		_, errs := launch(ctx, t, ranksOf(2)[:1], inDir(dir))
+		zero <- errs[0]
+	}()
+	waitFile(t, contactPath(dir, "weft", "n"))
+	go func() { // the wait says it as well as the error at its end
+		log.expect(t, "level=WARN", "waits for rank 0 to answer", "it is of a cohort of 2 ranks, not 3")
+		cancel(enough)
+	}()
+	_, errs := launch(ctx, t, ranksOf(3)[1:2], func(i int, c *LauncherConfig) {
+		inDir(dir)(i, c)
+		c.Logger, c.explainAfter = logger, 500*time.Millisecond
+	})
+	wants(t, "rank 0", <-zero, enough)
+	wants(t, "rank 1", errs[0], ErrRefused)
+}
+
+// Messages name the run folder in full: what "." is may differ between hosts.
+func TestFolderInFull(t *testing.T) {
+	t.Chdir(t.TempDir())
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, given := range []string{"", ".", "../" + filepath.Base(dir)} {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		_, errs := launch(ctx, t, ranksOf(2)[1:], func(_ int, c *LauncherConfig) { c.Dir, c.Name = given, "n" })
+		cancel()
+		if errs[0] == nil || !strings.Contains(errs[0].Error(), contactPath(dir, "weft", "n")) {
+			t.Errorf("%q: %v", given, errs[0])
+		}
+	}
 }
 
 // Two jobs that cannot be told apart do not mix: the second says what to set.

@@ -1,11 +1,13 @@
 package cohort
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -20,7 +22,7 @@ type LauncherConfig struct {
 	Dir string
 	// Name tells the cohorts of one job apart; all ranks of one have the same.
 	Name string
-	// Logger hears what TCPConfig.Logger hears; nil discards.
+	// Logger hears what TCPConfig.Logger hears; nil means slog.Default().
 	Logger *slog.Logger
 
 	Tuning
@@ -57,12 +59,19 @@ func FromLauncher(ctx context.Context, config LauncherConfig) (Cohort, error) {
 	}
 	s := starter{config: config, env: parseEnviron(config.Environ), launch: l}
 	if s.config.Logger == nil {
-		s.config.Logger = slog.New(slog.DiscardHandler)
+		s.config.Logger = slog.Default()
 	}
-	if s.config.Dir == "" {
-		s.config.Dir = "."
-	}
+	s.config.Dir = absolute(s.config.Dir)
 	return s.start(ctx)
+}
+
+// absolute makes a folder one that messages can name: hosts may differ in what the
+// current one is. "" is the current one.
+func absolute(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return cmp.Or(dir, ".")
 }
 
 // starter is one FromLauncher.

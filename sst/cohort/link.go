@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/weft-fabric/weft/sst/internal/hostwatch"
@@ -144,8 +145,8 @@ func (l *link) cause(err error) error {
 		return fmt.Errorf("%w: rank %d left the cohort", ErrRankGone, l.rank)
 	case l.bye != nil:
 		return fmt.Errorf("%w: rank %d gave up: %s", ErrRankGone, l.rank, *l.bye)
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: rank %d at %v ended without a word: its process died", ErrRankGone, l.rank, l.conn.RemoteAddr())
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET): // the latter if it had not read all
+		return fmt.Errorf("%w: rank %d at %v ended without a word: its process died, or exited without Close", ErrRankGone, l.rank, l.conn.RemoteAddr())
 	}
 	return fmt.Errorf("%w: rank %d at %v: %w", ErrRankGone, l.rank, l.conn.RemoteAddr(), err)
 }

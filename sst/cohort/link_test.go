@@ -147,3 +147,36 @@ func TestSoakKilledProcesses(t *testing.T) {
 	}
 	t.Logf("%d survivors were told", formed)
 }
+
+// A process that dies ends its connection in one of two ways, depending on what it
+// had not read yet. Both are told in the same words.
+func TestLinkToADeadProcess(t *testing.T) {
+	for _, reset := range []bool{false, true} {
+		l := listen(t)
+		dead := make(chan net.Conn, 1)
+		go func() {
+			conn, _ := net.Dial("tcp", l.Addr().String())
+			dead <- conn
+		}()
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := (<-dead).(*net.TCPConn)
+		if reset {
+			other.SetLinger(0)
+		}
+		other.Close()
+		_, err = io.Copy(io.Discard, conn)
+		if err == nil {
+			err = io.EOF
+		}
+		err = (&link{rank: 3, conn: conn}).cause(err)
+		wants(t, "cause", err, ErrRankGone)
+		if !strings.Contains(err.Error(), "rank 3 at ") || !strings.HasSuffix(err.Error(), "its process died, or exited without Close") {
+			t.Errorf("reset %v: %v", reset, err)
+		}
+		conn.Close()
+		l.Close()
+	}
+}

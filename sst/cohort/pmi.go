@@ -249,7 +249,7 @@ func parsePMIValue(v string) (contact, error) {
 // byPMI has the process manager tell the others where rank 0 is.
 func (s *starter) byPMI(ctx context.Context) (Cohort, error) {
 	explain := time.AfterFunc(orDefault(s.config.explainAfter, 3*time.Second), func() {
-		s.config.Logger.Info("cohort: waits for the process manager, until all processes of the job have asked it too",
+		s.config.Logger.Warn("cohort: waits for the process manager, until all processes of the job have asked it too",
 			"launch", s.launch.String(), "until", deadline(ctx))
 	})
 	m, err := s.meet(ctx)
@@ -272,7 +272,7 @@ func (s *starter) byPMI(ctx context.Context) (Cohort, error) {
 		return gather(ctx, c, m.listener, m.id, nil)
 	}
 	p := place{addrs: m.addrs, id: &m.id, token: m.token, from: strings.Join(m.addrs, " or ")}
-	return dial(ctx, c, p.from, func(context.Context) (place, error) { return p, nil })
+	return dial(ctx, c, p.from, func(context.Context, func(error)) (place, error) { return p, nil })
 }
 
 // meeting is what comes of the dialogue: where rank 0 is, and at rank 0 the

@@ -249,7 +249,7 @@ func TestPMIBarrierThatLasts(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	enough := errors.New("the test has had enough")
 	go func() {
-		log.expect(t, "waits for the process manager")
+		log.expect(t, "level=WARN", "waits for the process manager")
 		cancel(enough)
 	}()
 	_, errs := launch(ctx, t, [][]string{m.fd(t, 0)}, func(_ int, c *LauncherConfig) {

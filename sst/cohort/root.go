@@ -79,8 +79,11 @@ func (g *gatherer) wait() error {
 			return fmt.Errorf("cohort: rank 0 at %v waited for %s: %w%s",
 				g.listener.Addr(), g.missing(), context.Cause(g.ctx), g.refusals())
 		case <-explain.C:
-			g.t.config.Logger.Info("cohort: rank 0 waits for other ranks to connect", "at", g.listener.Addr(),
-				"missing", g.missing(), "until", deadline(g.ctx), "refused", strings.Trim(g.refusals(), " ()"))
+			args := []any{"missing", g.missing(), "at", g.listener.Addr(), "until", deadline(g.ctx)}
+			if r := g.refusals(); r != "" {
+				args = append(args, "refused", strings.Trim(r, " ()"))
+			}
+			g.t.config.Logger.Warn("cohort: rank 0 waits for other ranks to connect", args...)
 		}
 	}
 }

@@ -357,7 +357,7 @@ func TestRankComesFirst(t *testing.T) {
 		}
 		first <- err
 	}()
-	log.expect(t, "waits for rank 0 to answer", addr, "connection refused")
+	log.expect(t, "level=WARN", "waits for rank 0 to answer", addr, "connection refused")
 	root, err := TCP(bounded(t), TCPConfig{Root: addr, Size: 2, Token: testToken})
 	if err != nil {
 		t.Fatal(err)
@@ -380,7 +380,7 @@ func TestMissingRank(t *testing.T) {
 		one <- f.rank(1, 4, func(c *TCPConfig) { soon(c); c.Logger = logger })
 	}()
 	log.expect(t, "connected to rank 0, which waits for other ranks")
-	line := f.log.expect(t, "waits for other ranks to connect")
+	line := f.log.expect(t, "level=WARN", "waits for other ranks to connect")
 	if !strings.Contains(line, "2, 3 of 4") {
 		t.Errorf("rank 0 does not say who is missing: %s", line)
 	}

@@ -136,6 +136,12 @@ func nameMember(actions []ReaderMemberAction) []string {
 				s += fmt.Sprintf(" but %v", a.Keep)
 			}
 			out = append(out, s)
+		case Drop:
+			s := fmt.Sprintf("drop %d", a.To)
+			if a.From != a.To {
+				s = fmt.Sprintf("drop %d-%d", a.From, a.To)
+			}
+			out = append(out, s)
 		case FailReads:
 			out = append(out, "fail reads: "+readerErr(a.Err))
 		case Wake:

@@ -3,7 +3,9 @@ package cp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"strconv"
 )
 
 // Errors of streams. Package sst documents and exports those that users test for.
@@ -18,7 +20,7 @@ var (
 	ErrMarshal     = errors.New("marshalling method not supported")
 	ErrWriterLost  = errors.New("writer failed")
 	ErrReaderLost  = errors.New("reader failed")
-	ErrRankLost    = errors.New("a rank of our cohort failed")
+	ErrRankLost    = errors.New("a rank of the cohort failed")
 	ErrEvicted     = errors.New("evicted: slow")
 	ErrParam       = errors.New("bad parameter")
 	ErrProtocol    = errors.New("protocol violated")
@@ -28,6 +30,18 @@ var (
 	errBadResponse = errors.New("response makes no sense")
 	errGone        = errors.New("connection closed")
 )
+
+// differing says in which parameters a rank differs from rank 0. The text of
+// parameters names only those that are not at their defaults.
+func differing(its, rank0 string) string {
+	text := func(params string) string {
+		if params == "" {
+			return "only defaults"
+		}
+		return strconv.Quote(params)
+	}
+	return fmt.Sprintf("it has %s, rank 0 has %s", text(its), text(rank0))
+}
 
 // kinds are the errors that keep their identity on the way to another rank; bit
 // i of Fault.Kinds stands for kinds[i]. New ones go to the end.

@@ -91,7 +91,7 @@ func (l *ReaderLeader) lost(err error) {
 		l.turn(Closed)
 		l.dropLink()
 	case Streaming, Ended:
-		why := fmt.Errorf("%s: %w: %w", l.after(), ErrWriterLost, orEOF(err))
+		why := fmt.Errorf("%s: %w: its connection ended before it closed the stream: %w", l.after(), ErrWriterLost, orEOF(err))
 		if !l.closing {
 			l.fail(why)
 			return

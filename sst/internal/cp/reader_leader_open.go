@@ -55,7 +55,7 @@ func (l *ReaderLeader) hello(member int, h *ReaderHello) {
 	}
 	s.hello = h
 	if h.Params != l.cfg.Params && (l.phase == Idle || l.phase == Querying) {
-		l.openingFailed(At(member, fmt.Errorf("reader rank %d has other parameters than rank 0: %q, not %q: %w", member, h.Params, l.cfg.Params, ErrParam)))
+		l.openingFailed(At(member, fmt.Errorf("%w: reader rank %d has other parameters than rank 0: %s", ErrParam, member, differing(h.Params, l.cfg.Params))))
 		return
 	}
 	l.register()

@@ -43,12 +43,11 @@ func (h *heldRead) settle(member int) {
 
 // step takes a step in. What a writer drops while nobody asks for a step must
 // not pile up: of a row of announcements that say no more than that, the first
-// one stands for all. One that brings another preload mode says more: a writer
-// learns in the first step of its mode, which may be this one.
+// one stands for all.
 func (l *ReaderLeader) step(m *sstmsg.TimestepMetadata, free func()) {
 	l.lastSeen = m.Step
 	if m.Metadata == nil {
-		if last := l.queue.last(); last != nil && last.drops > 0 && bare(m) && m.PreloadMode == last.msg.PreloadMode {
+		if last := l.queue.last(); last != nil && last.drops > 0 && mergeable(last.msg, m) {
 			last.drops++
 		} else {
 			l.queue.push(arrival{msg: withoutData(m), drops: 1})
@@ -56,20 +55,13 @@ func (l *ReaderLeader) step(m *sstmsg.TimestepMetadata, free func()) {
 		l.recycle(free)
 		return
 	}
+	if l.cfg.Latest && l.whole > 0 {
+		l.passQueue()
+	}
 	l.queue.push(arrival{msg: m, free: free})
 	l.whole++
 	l.requested = false
 	l.pump()
-}
-
-// bare reports whether a message has neither formats nor attributes.
-func bare(m *sstmsg.TimestepMetadata) bool {
-	for _, a := range m.Attributes {
-		if a.Data.Len() > 0 {
-			return false
-		}
-	}
-	return len(m.Formats) == 0
 }
 
 // withoutData copies what every reader needs of a step that is not delivered: the
@@ -138,24 +130,37 @@ func (l *ReaderLeader) onDemand() bool {
 // asked (docs/wire/sst.md §4).
 const distributeOnDemand = 2
 
-// take hands out the next whole step, or the newest.
+// take hands out the next whole step.
 func (l *ReaderLeader) take() {
 	for l.whole > 0 {
 		a := l.queue.pop()
-		switch {
-		case a.drops > 0:
+		if a.drops > 0 {
 			l.pass(a)
-		case l.cfg.Latest && l.whole > 1:
-			l.whole--
-			a.msg, a.drops = withoutData(a.msg), 1
-			l.pass(a)
-			l.held = append(l.held, &heldRead{step: a.msg.Step})
-		default:
-			l.whole--
-			l.handOut(a)
-			l.giveBack()
-			return
+			continue
 		}
+		l.whole--
+		l.handOut(a)
+		l.giveBack() // nobody may be left to release it
+		return
+	}
+}
+
+// passQueue passes over all that is queued, because a newer step is here and
+// nobody wants another one (AlwaysProvideLatestTimestep). The writer hears of it at
+// once: it must neither wait nor keep steps for a reader that is busy with an older
+// one. So does ADIOS2's own reader, and its writer counts the readers of each step:
+// one that is in use is safe, although a later one goes back first.
+func (l *ReaderLeader) passQueue() {
+	for l.queue.len() > 0 {
+		a := l.queue.pop()
+		if a.drops > 0 {
+			l.pass(a)
+			continue
+		}
+		l.whole--
+		a.msg, a.drops = withoutData(a.msg), 1
+		l.pass(a)
+		l.sayReleased(a.msg.Step)
 	}
 }
 
@@ -198,7 +203,8 @@ func (l *ReaderLeader) released(member int, step int64) {
 
 // giveBack releases to the writer what every member has released. An ADIOS2
 // writer takes the last number as a mark below which all is released, so there a
-// step waits for the older ones (docs/wire/sst.md §6.2).
+// step waits for the older ones (docs/wire/sst.md §6.2). Those that were passed over
+// do not: the newest step is never one of them, so the last mark is right.
 func (l *ReaderLeader) giveBack() {
 	for _, h := range l.held {
 		if h.owed > 0 {
@@ -220,6 +226,7 @@ func (l *ReaderLeader) sweep() {
 	l.held = slices.DeleteFunc(l.held, func(h *heldRead) bool { return h.told && h.free == nil })
 }
 
+// release gives a step back that was handed out.
 func (l *ReaderLeader) release(step int64) {
 	if l.gone || l.phase != Streaming && l.phase != Ended {
 		return
@@ -228,6 +235,10 @@ func (l *ReaderLeader) release(step int64) {
 		l.lockSaid = true
 		l.tell(func(id int64) sstmsg.Message { return &sstmsg.LockReaderDefinitions{WriterID: id, Step: step} })
 	}
+	l.sayReleased(step)
+}
+
+func (l *ReaderLeader) sayReleased(step int64) {
 	l.tell(func(id int64) sstmsg.Message { return &sstmsg.ReleaseTimestep{WriterID: id, Step: step} })
 }
 

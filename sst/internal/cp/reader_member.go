@@ -141,15 +141,31 @@ func (m *ReaderMember) stepCame(s *StepTo) {
 		m.fail(fmt.Errorf("reader rank 0: step %d after step %d: %w: %w", s.Msg.Step, m.newest, ErrProtocol, errUnexpected))
 		return
 	}
+	before := m.newest
 	m.newest = s.Msg.Step
-	m.queue.push(s)
 	if m.firstSeen < 0 {
 		m.firstSeen = s.Msg.Step
 	}
-	if s.Index >= 0 {
-		m.whole++
-		m.emit(Wake{})
+	if s.Index < 0 {
+		m.emit(Drop{before + 1, s.Msg.Step})
+		if last := m.queue.last(); last == nil || !(*last).takesIn(s) {
+			m.queue.push(s)
+		}
+		return
 	}
+	m.queue.push(s)
+	m.whole++
+	m.emit(Wake{})
+}
+
+// takesIn merges a step that is not delivered into the one before it, if that is
+// not delivered either: such steps must not pile up while nobody asks for one.
+func (s *StepTo) takesIn(next *StepTo) bool {
+	if s.Index >= 0 || !mergeable(s.Msg, next.Msg) {
+		return false
+	}
+	s.Skipped = next.Skipped
+	return true
 }
 
 // unused tells the leader of memory that nobody will use here.
@@ -206,7 +222,6 @@ func (m *ReaderMember) advance() bool {
 		m.skipped = s.Skipped
 		m.emit(Absorb{s.Msg})
 		if s.Index < 0 {
-			m.forget(s.Msg.Step)
 			continue
 		}
 		m.whole--

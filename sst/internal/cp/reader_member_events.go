@@ -68,6 +68,9 @@ type (
 		Step int64
 		Keep []int64
 	}
+	// Drop says that the steps From..To will not be delivered, although earlier ones
+	// may still be: what was preloaded for them goes, whenever it comes.
+	Drop struct{ From, To int64 }
 	// FailReads ends the reads under way, and all later ones that need the writer.
 	FailReads struct{ Err error }
 )
@@ -78,5 +81,6 @@ func (Absorb) readerMemberAction()      {}
 func (Deliver) readerMemberAction()     {}
 func (EndOfStream) readerMemberAction() {}
 func (Forget) readerMemberAction()      {}
+func (Drop) readerMemberAction()        {}
 func (FailReads) readerMemberAction()   {}
 func (Wake) readerMemberAction()        {}

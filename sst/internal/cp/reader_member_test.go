@@ -27,6 +27,11 @@ func givesNot(step, skipped int64) ReaderMemberEvent {
 	return told(&StepTo{Index: -1, Msg: &sstmsg.TimestepMetadata{Step: step}, Skipped: skipped})
 }
 
+// givesNotIn is givesNot of a preload mode.
+func givesNotIn(mode int32, step int64) ReaderMemberEvent {
+	return told(&StepTo{Index: -1, Msg: &sstmsg.TimestepMetadata{Step: step, PreloadMode: mode}, Skipped: step + 1})
+}
+
 func toldEnd(err error) ReaderMemberEvent    { return told(&StreamEnd{NewFault(err)}) }
 func toldGone() ReaderMemberEvent            { return told(&WriterGone{NewFault(ErrWriterLost)}) }
 func toldFailed(err error) ReaderMemberEvent { return told(&StreamFailed{NewFault(err)}) }
@@ -62,18 +67,29 @@ var memberTable = map[string][]memberLine{
 		at(Next{}, "end: nil"),
 		at(MemberLeave{}, "tell left", "wake"),
 	),
+	// While nobody asks, one stands for the whole row; the planes hear of each.
 	"steps that are not delivered": reading(
 		at(Next{}, "tell ask 0"),
-		at(givesNot(0, 1)),
-		at(givesNot(1, 2)),
-		at(Next{}, "absorb 0", "forget 0", "absorb 1", "forget 1"),
-		at(givesNot(2, 3)),
+		at(givesNot(0, 1), "drop 0"),
+		at(givesNot(1, 2), "drop 1"),
+		at(Next{}, "absorb 0"),
+		at(givesNot(2, 3), "drop 2"),
 		at(gives(0, 3), "wake"),
-		at(givesNot(4, 4)),
-		at(Next{}, "absorb 2", "forget 2", "absorb 3", "deliver 3"),
+		at(givesNot(6, 4), "drop 4-6"), // others got 4 and 5
+		at(Next{}, "absorb 2", "absorb 3", "deliver 3"),
+		at(givesNot(7, 5), "drop 7"),
 		at(Release{3}, "forget 3", "tell released 3"),
 		at(toldEnd(nil), "wake"),
-		at(Next{}, "absorb 4", "forget 4", "end: nil"),
+		at(Next{}, "absorb 6", "end: nil"),
+	),
+	"steps that are not delivered, in a mode that means something": reading(
+		at(givesNotIn(0, 0), "drop 0"),
+		at(givesNotIn(1, 1), "drop 1"),
+		at(givesNotIn(2, 2), "drop 2"),
+		at(givesNotIn(2, 3), "drop 3"),
+		at(givesNotIn(0, 4), "drop 4"),
+		at(givesNotIn(2, 5), "drop 5"),
+		at(Next{}, "absorb 0", "absorb 2", "tell ask 0"),
 	),
 
 	// Retained steps.
@@ -199,7 +215,7 @@ var memberTable = map[string][]memberLine{
 	"a rank fails": reading(
 		at(gives(0, 0), "wake"),
 		at(gives(1, 1), "wake"),
-		at(givesNot(2, 1)),
+		at(givesNot(2, 1), "drop 2"),
 		at(Next{}, "absorb 0", "deliver 0"),
 		at(toldFailed(ErrRankLost), "fail reads: ErrRankLost", "tell released 1", "wake"),
 		at(Release{0}, "forget 0", "tell released 0"),
@@ -243,7 +259,7 @@ var memberTable = map[string][]memberLine{
 		at(gives(0, 0), "wake"),
 		at(gives(1, 1), "wake"),
 		at(gives(2, 2), "wake"),
-		at(givesNot(3, 1)),
+		at(givesNot(3, 1), "drop 3"),
 		at(Next{}, "absorb 0", "deliver 0"),
 		at(Retain{0}),
 		at(Next{}, "absorb 1", "deliver 1"),

@@ -51,7 +51,7 @@ func newReaderSim(t *rapid.T) *readerSim {
 	for i := range s.n {
 		hello := memberHello(i).(FromMember).Msg.(*ReaderHello)
 		s.members = append(s.members, &readerSimMember{
-			sim: s, i: i, m: NewReaderMember(MemberReaderConfig{Hello: *hello, Leads: i == 0}), current: -1,
+			sim: s, i: i, m: NewReaderMember(MemberReaderConfig{Hello: *hello, Leads: i == 0}), current: -1, dropped: -1,
 			open: map[int64]*sstmsg.TimestepMetadata{}, released: map[int64]bool{},
 		})
 	}
@@ -87,6 +87,7 @@ func (s *readerSim) lead(e ReaderEvent) {
 		return
 	}
 	actions := s.l.Handle(e)
+	s.checkQueue()
 	for i, a := range actions {
 		switch a := a.(type) {
 		case SendToWriter:
@@ -109,6 +110,14 @@ func (s *readerSim) lead(e ReaderEvent) {
 		case DropLink:
 			s.dropLink()
 		}
+	}
+}
+
+// checkQueue: what the leader keeps is bounded by what the writer keeps; with
+// Latest by two steps, one of them handed out.
+func (s *readerSim) checkQueue() {
+	if s.cfg.Latest && s.l.Queued() > 1 {
+		s.t.Fatalf("%d steps queued, and only the newest is wanted", s.l.Queued())
 	}
 }
 
@@ -139,16 +148,18 @@ func (s *readerSim) checkRelease(n int64) {
 		s.t.Fatalf("release of step %d, which was not sent", n)
 	case w.released[n]:
 		s.t.Fatalf("step %d released twice", n)
-	case !w.weft && n < w.lastFreed:
-		s.t.Fatalf("step %d released after step %d", n, w.lastFreed)
 	}
-	w.released[n], w.lastFreed = true, n
+	w.released[n] = true
 	if !slices.Contains(s.order, n) {
-		if !s.cfg.Latest {
+		if !s.cfg.Latest || s.arrived[len(s.arrived)-1].step <= n {
 			s.t.Fatalf("step %d released, but not handed out", n)
 		}
-		return
+		return // passed over for a newer one
 	}
+	if !w.weft && n < w.lastFreed {
+		s.t.Fatalf("step %d released after step %d", n, w.lastFreed)
+	}
+	w.lastFreed = n
 	for _, m := range s.members {
 		if !m.left && !m.dead && !m.released[n] {
 			s.t.Fatalf("step %d released, but member %d has not", n, m.i)
@@ -209,6 +220,9 @@ func (s *readerSim) checkStep(m *StepTo) {
 	}
 	if m.Index != int64(len(s.order)) || len(s.order) > 0 && s.order[len(s.order)-1] >= m.Msg.Step || m.Msg.Metadata == nil {
 		s.t.Fatalf("%s after %v", nameCohortMsg(m), s.order)
+	}
+	if s.w.released[m.Msg.Step] {
+		s.t.Fatalf("%s, and the writer has it back", nameCohortMsg(m))
 	}
 	s.order = append(s.order, m.Msg.Step)
 }
@@ -338,6 +352,7 @@ type readerSimMember struct {
 	released  map[int64]bool
 	texts     []string // absorbed
 	failReads bool
+	dropped   int64 // newest step whose data will not be needed
 }
 
 func (m *readerSimMember) gets(msg Message) {
@@ -376,6 +391,8 @@ func (m *readerSimMember) handle(e ReaderMemberEvent) {
 					t.Fatalf("data of step %d are forgotten while it is open", n)
 				}
 			}
+		case Drop:
+			m.drop(a)
 		case FailReads:
 			m.failReads = true
 			if a.Err == nil {
@@ -390,6 +407,24 @@ func (m *readerSimMember) handle(e ReaderMemberEvent) {
 	}
 	if woken && m.waiting {
 		m.handle(Next{})
+	}
+}
+
+// drop: never of a step that the application has, or will get.
+func (m *readerSimMember) drop(a Drop) {
+	for n := range m.open {
+		if a.From <= n && n <= a.To {
+			m.sim.t.Fatalf("data of step %d are dropped while it is open", n)
+		}
+	}
+	if a.From != m.dropped+1 && !slices.Contains(m.sim.order, a.From-1) || a.To < a.From {
+		m.sim.t.Fatalf("steps %d..%d are dropped after %d, delivered are %v", a.From, a.To, m.dropped, m.sim.order)
+	}
+	m.dropped = a.To
+	for _, n := range m.sim.order {
+		if a.From <= n && n <= a.To {
+			m.sim.t.Fatalf("data of step %d are dropped, which is handed out", n)
+		}
 	}
 }
 

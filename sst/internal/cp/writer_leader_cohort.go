@@ -62,7 +62,7 @@ func (w *WriterLeader) wrong(k int, what string) {
 // hello takes a member in; with the last one the stream can be published.
 func (w *WriterLeader) hello(k int, h *WriterHello) {
 	if h.Params != w.cfg.Params {
-		w.fail(At(k, fmt.Errorf("%w: rank %d of the writer has other parameters than rank 0: %q, not %q", ErrParam, k, h.Params, w.cfg.Params)))
+		w.fail(At(k, fmt.Errorf("%w: rank %d of the writer has other parameters than rank 0: %s", ErrParam, k, differing(h.Params, w.cfg.Params))))
 		return
 	}
 	if h.Ranks < 0 || h.Ranks > maxWriterRanks {
@@ -149,7 +149,7 @@ func (w *WriterLeader) abortIfFinished() {
 	}
 	for k := range w.members {
 		if m := &w.members[k]; m.finished && m.share == nil {
-			w.abort(At(k, fmt.Errorf("rank %d of the writer has closed the stream: %w: %w", k, ErrStepAborted, ErrClosed)))
+			w.abort(At(k, fmt.Errorf("%w: rank %d of the writer has closed the stream: %w", ErrStepAborted, k, ErrClosed)))
 			return
 		}
 	}
@@ -160,7 +160,7 @@ func (w *WriterLeader) withdraw(k int, m *Withdraw) {
 	case m.Try > w.try:
 		w.wrong(k, fmt.Sprintf("withdrawal from try %d in try %d", m.Try, w.try))
 	case m.Try == w.try:
-		err := fmt.Errorf("rank %d of the writer gave the step up: %w", k, ErrStepAborted)
+		err := fmt.Errorf("%w by rank %d of the writer", ErrStepAborted, k)
 		if !m.Cause.None() {
 			err = fmt.Errorf("%w: %w", err, m.Cause)
 		}

@@ -1,6 +1,7 @@
 package cp
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -50,12 +51,16 @@ type attendee struct {
 }
 
 func (w *WriterLeader) reader(k ReaderKey) *attendee {
-	for _, r := range w.readers {
-		if r.key == k {
-			return r
-		}
+	if i, ok := w.seat(k); ok {
+		return w.readers[i]
 	}
 	return nil
+}
+
+// seat returns where a reader is in the list, or would be: keys rise with each
+// registration. There may be thousands of observers.
+func (w *WriterLeader) seat(k ReaderKey) (int, bool) {
+	return slices.BinarySearchFunc(w.readers, k, func(r *attendee, k ReaderKey) int { return cmp.Compare(r.key, k) })
 }
 
 // register lets a reader in: it need not wait for the application. From now on
@@ -80,7 +85,8 @@ func (w *WriterLeader) register(e Register) {
 		control: make([]int64, w.ranks), data: make([]int64, w.ranks),
 		admitted: make([]bool, len(w.members)), missing: len(w.members), lastSent: -1,
 	}
-	w.readers = append(w.readers, r)
+	at, _ := w.seat(r.key)
+	w.readers = slices.Insert(w.readers, at, r)
 	w.keepFor(r)
 	w.toAll(&Admit{Reader: r.key, Ranks: e.Msg.Evpath, Weft: e.Weft})
 }
@@ -331,7 +337,7 @@ func (w *WriterLeader) drop(r *attendee, err error, cut bool) {
 	if r == nil {
 		return
 	}
-	i := slices.Index(w.readers, r)
+	i, _ := w.seat(r.key)
 	w.readers = slices.Delete(w.readers, i, i+1)
 	if i < w.turn {
 		w.turn--
@@ -374,9 +380,13 @@ func (w *WriterLeader) takeBack(r *attendee) {
 }
 
 // lag returns how many steps a reader is behind: those that came after the newest
-// one that it has released, and none while it has nothing to release.
+// one that it has released, and none while it has nothing to release. One that is
+// opening will owe what is kept for it: it must not hold up the others for ever.
 func (w *WriterLeader) lag(r *attendee) int64 {
-	if r.sent == r.released {
+	switch {
+	case r.state != attending:
+		return int64(r.held.len())
+	case r.sent == r.released:
 		return 0
 	}
 	return w.next - 1 - r.base

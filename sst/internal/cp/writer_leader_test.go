@@ -196,7 +196,7 @@ func TestWriterCounts(t *testing.T) {
 	w := s.leader
 	for k, want := range map[ReaderKey]Counts{
 		1: {Active: true, Sent: 2, Released: 1, Dropped: 2, Held: 1, HeldBytes: 7, Lag: 3},
-		2: {Held: 2, HeldBytes: 17},
+		2: {Held: 2, HeldBytes: 17, Lag: 2},
 		3: {Active: true, Observer: true, Sent: 1, Dropped: 3, Held: 1, HeldBytes: 10, Lag: 4},
 		7: {},
 	} {

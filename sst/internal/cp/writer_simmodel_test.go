@@ -321,6 +321,9 @@ func (m *writerSimModel) dropped(r *writerSimReader, lag int64, err error) {
 
 // counts returns the lag of a reader by its messages.
 func (m *writerSimModel) counts(r *writerSimReader) int64 {
+	if !r.active {
+		return int64(len(m.keptFor(r)))
+	}
 	if len(r.whole) == len(r.returned) {
 		return 0
 	}

@@ -68,6 +68,7 @@ type Evpath struct {
 	preloads map[block]*preloaded // guarded by mu
 	open     map[int64]bool       // steps that were begun and are not over; guarded by mu
 	forgot   int64                // steps up to here are over, but for the open ones; guarded by mu
+	dropped  []span               // steps that never begin, rising; guarded by mu
 	learned  learning             // guarded by mu
 	stats    map[int]*RankStats   // by writer rank; guarded by mu
 	failure  error                // why nothing works any more; guarded by mu
@@ -121,28 +122,11 @@ func (e *Evpath) Step(number int64, mode int32) step.Source {
 	e.Saw(number, mode)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if number > e.forgot {
+	if !e.over(number) {
 		e.open[number] = true
 	}
 	return &evpathStep{plane: e, number: number, mode: mode}
 }
-
-// Forget ends a step: what was preloaded for it is given back, and what was
-// preloaded for steps before it that are not open.
-func (e *Evpath) Forget(number int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.open, number)
-	e.forgot = max(e.forgot, number)
-	for b, p := range e.preloads {
-		if e.over(b.step) {
-			e.end(b, p)
-		}
-	}
-}
-
-// over reports whether nobody will read the step any more. The caller holds mu.
-func (e *Evpath) over(number int64) bool { return number <= e.forgot && !e.open[number] }
 
 type evpathStep struct {
 	plane  *Evpath

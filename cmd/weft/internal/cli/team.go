@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -355,7 +356,7 @@ func (h *teamHandler) Lost(rank int, err error) {
 	switch {
 	case t.verdict != nil:
 	case t.leads() && t.ends[rank] == nil:
-		t.decide(&ending{Rank: rank, Code: exitFailed, Text: "is gone: " + message(err)})
+		t.decide(&ending{Rank: rank, Code: exitFailed, Text: "is gone: " + strings.TrimPrefix(message(err), cohort.ErrRankGone.Error()+": ")})
 	case rank == 0:
 		t.lost = true
 		t.cancel(errTeam)
