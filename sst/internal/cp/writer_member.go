@@ -22,8 +22,8 @@ type WriterMember struct {
 	withdrawn bool  // it has a Withdraw
 	decided   bool  // its verdict is here
 	verdict   Verdict
-	ahead     []Verdict // of tries that this member has not begun: all aborted
-	goTry     int64     // newest try that was let go, with BlockInBegin
+	ahead     []verdictRow // of tries that this member has not begun: all aborted
+	goTry     int64        // newest try that was let go, with BlockInBegin
 
 }
 
@@ -143,8 +143,11 @@ func (m *WriterMember) begin() {
 	m.open, m.ended, m.withdrawn, m.decided = true, false, false, false
 	m.verdict = Verdict{}
 	if len(m.ahead) > 0 {
-		m.verdict, m.decided = m.ahead[0], true
-		m.ahead = m.ahead[1:]
+		row := &m.ahead[0]
+		m.verdict, m.decided = row.first, true
+		if row.first.Try++; row.first.Try > row.last {
+			m.ahead = m.ahead[1:]
+		}
 	}
 }
 
@@ -180,7 +183,10 @@ func (m *WriterMember) abort(err error) {
 func (m *WriterMember) decide(v Verdict) {
 	current := m.begun - 1
 	if m.decided || m.begun == 0 {
-		current += 1 + int64(len(m.ahead))
+		current++
+	}
+	if n := len(m.ahead); n > 0 {
+		current = m.ahead[n-1].last + 1
 	}
 	mine := current < m.begun
 	if v.Try != current || v.Outcome != Aborted && !(mine && m.ended) {
@@ -188,7 +194,7 @@ func (m *WriterMember) decide(v Verdict) {
 		return
 	}
 	if !mine {
-		m.ahead = append(m.ahead, v)
+		m.keepAhead(v)
 		return
 	}
 	m.verdict, m.decided = v, true
@@ -196,6 +202,26 @@ func (m *WriterMember) decide(v Verdict) {
 		m.apply()
 	}
 	m.emit(Changed{})
+}
+
+// verdictRow is verdicts on tries that follow each other, alike but for the number.
+type verdictRow struct {
+	first Verdict
+	last  int64 // try
+}
+
+// keepAhead keeps a verdict for a try to come. Others may give up a great many
+// steps while this member computes, all for one reason.
+func (m *WriterMember) keepAhead(v Verdict) {
+	if n := len(m.ahead); n > 0 {
+		row := &m.ahead[n-1]
+		next := row.first
+		if next.Try = v.Try; next == v {
+			row.last = v.Try
+			return
+		}
+	}
+	m.ahead = append(m.ahead, verdictRow{v, v.Try})
 }
 
 // apply carries out the verdict of a try that the member has ended.
