@@ -131,11 +131,7 @@ func nameMember(actions []ReaderMemberAction) []string {
 		case EndOfStream:
 			out = append(out, "end: "+readerErr(a.Err))
 		case Forget:
-			s := fmt.Sprintf("forget %d", a.Step)
-			if a.Keep != nil {
-				s += fmt.Sprintf(" but %v", a.Keep)
-			}
-			out = append(out, s)
+			out = append(out, fmt.Sprintf("forget %d", a.Step))
 		case Drop:
 			s := fmt.Sprintf("drop %d", a.To)
 			if a.From != a.To {

@@ -160,11 +160,11 @@ func (m *ReaderMember) stepCame(s *StepTo) {
 
 // takesIn merges a step that is not delivered into the one before it, if that is
 // not delivered either: such steps must not pile up while nobody asks for one.
-func (s *StepTo) takesIn(next *StepTo) bool {
-	if s.Index >= 0 || !mergeable(s.Msg, next.Msg) {
+func (m *StepTo) takesIn(next *StepTo) bool {
+	if m.Index >= 0 || !mergeable(m.Msg, next.Msg) {
 		return false
 	}
-	s.Skipped = next.Skipped
+	m.Skipped = next.Skipped
 	return true
 }
 
@@ -234,15 +234,6 @@ func (m *ReaderMember) advance() bool {
 	return false
 }
 
-// forget lets preloaded data go, up to a step that is over.
-func (m *ReaderMember) forget(step int64) {
-	f := Forget{Step: step}
-	if n, _ := slices.BinarySearch(m.open, step); n > 0 {
-		f.Keep = slices.Clone(m.open[:n])
-	}
-	m.emit(f)
-}
-
 func (m *ReaderMember) retain(step int64) {
 	if m.current == step && step >= 0 {
 		m.current = -1
@@ -258,7 +249,7 @@ func (m *ReaderMember) release(step int64) {
 	if m.current == step {
 		m.current = -1
 	}
-	m.forget(step)
+	m.emit(Forget{step})
 	if m.phase != ReaderLeft || m.cfg.Leads {
 		m.tell(&Released{step})
 	}
