@@ -160,11 +160,11 @@ func (m *ReaderMember) stepCame(s *StepTo) {
 
 // takesIn merges a step that is not delivered into the one before it, if that is
 // not delivered either: such steps must not pile up while nobody asks for one.
-func (s *StepTo) takesIn(next *StepTo) bool {
-	if s.Index >= 0 || !mergeable(s.Msg, next.Msg) {
+func (m *StepTo) takesIn(next *StepTo) bool {
+	if m.Index >= 0 || !mergeable(m.Msg, next.Msg) {
 		return false
 	}
-	s.Skipped = next.Skipped
+	m.Skipped = next.Skipped
 	return true
 }
 
