@@ -338,5 +338,5 @@ func TestReaderCohortOrder(t *testing.T) {
 	if err := next(t, "the writer", wrote); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "no reader is left", func() bool { return len(x.w.Info().Readers) == 0 })
+	testutil.Eventually(t, "no reader is left", func() bool { return len(x.w.Info().Readers) == 0 })
 }
