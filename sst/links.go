@@ -18,8 +18,6 @@ type linkUse struct {
 	peer    bool        // the peer reads streams of ours over it: closing it is up to the peer
 	weft    bool        // the peer said that it is Weft
 	answers int         // to StatQuery, that are queued
-	written uint64      // records, when its progress was looked at
-	unread  int         // steps given back since, whose answers may be on the way
 }
 
 // lingerTime is how long a link to an ADIOS2 writer stays open after our last

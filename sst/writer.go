@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/sst/cohort"
-	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 	"github.com/weft-fabric/weft/step"
 )
@@ -90,8 +89,8 @@ type Writer struct {
 	publish   bool             // rank 0: the contact file is to be written
 	eager     []registration   // of readers that came while it was
 	readers   map[readerKey]*attached
-	steps     map[int64]*stepData      // data that readers may still ask for
-	replied   map[int64][]carrier.Link // by step in memory: where answers went
+	steps     map[int64]*stepData // data that readers may still ask for
+	sent      sentBlocks
 	nextKey   readerKey
 	open      *openStep // being filled
 	ending    *openStep // waits for its verdict
@@ -113,7 +112,7 @@ type Writer struct {
 // far as errors.Is can tell.
 func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error) {
 	w := &Writer{
-		name: name, cfg: cfg, readers: map[readerKey]*attached{}, steps: map[int64]*stepData{}, replied: map[int64][]carrier.Link{},
+		name: name, cfg: cfg, readers: map[readerKey]*attached{}, steps: map[int64]*stepData{}, sent: newSentBlocks(),
 		pool: step.NewHeapPool(0), formats: map[[12]byte]bool{}, nextKey: 1,
 	}
 	if w.cfg.Cohort == nil {
@@ -322,6 +321,7 @@ func (w *Writer) end(err error) {
 		delete(w.steps, number)
 		d.release()
 	}
+	w.sent = newSentBlocks()
 	w.changed.notify()
 }
 

@@ -137,7 +137,7 @@ func (w *Writer) free(number int64) {
 		delete(w.steps, number)
 		d.release()
 	}
-	w.checkReplies(number)
+	w.checkBlocks(number)
 }
 
 // join opens this rank's end of the channel. Broken is what is wrong here already:

@@ -126,6 +126,7 @@ func (w *Writer) fromReader(key readerKey, m sstmsg.Message) {
 func (w *Writer) linkLost(l carrier.Link, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.sent.forget(l)
 	kept := w.eager[:0]
 	for _, r := range w.eager {
 		if r.link != l {
@@ -162,7 +163,7 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	if err == nil {
 		d.use()
 		reader.served += uint64(m.Length)
-		w.noteReply(m.Step, l)
+		w.noteBlock(m.Step, l)
 	}
 	w.mu.Unlock()
 	if err != nil {

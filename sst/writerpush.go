@@ -25,7 +25,7 @@ func (w *Writer) push(key readerKey, number int64) {
 				r.served += uint64(len(part))
 			}
 			if rank == 0 && r.link != nil {
-				w.noteReply(number, r.link)
+				w.noteBlock(number, r.link)
 				w.session.post(r.link, m, r.options, d.release)
 				continue
 			}
@@ -75,7 +75,7 @@ func (w *Writer) sendFar(ctx context.Context, key readerKey, r *attached, rank i
 			p.data.release()
 			continue
 		}
-		w.noteReply(p.msg.Step, l)
+		w.noteBlock(p.msg.Step, l)
 		err = w.session.send(l, p.msg, r.options, p.data.release)
 	}
 	delete(r.far, rank)
