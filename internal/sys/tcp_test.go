@@ -2,25 +2,33 @@ package sys
 
 import (
 	"net"
+	"syscall"
 	"testing"
 	"time"
 )
 
-func TestQuickAck(t *testing.T) {
+// dialNobody returns a connection on which nobody reads.
+func dialNobody(t *testing.T) (net.Conn, syscall.RawConn) {
+	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(func() { l.Close() })
 	c, err := net.Dial("tcp4", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(func() { c.Close() })
 	raw, err := c.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c, raw
+}
+
+func TestQuickAck(t *testing.T) {
+	c, raw := dialNobody(t)
 	q, err := NewQuickAcker(raw)
 	if err != nil {
 		t.Fatal(err)
@@ -40,20 +48,7 @@ func TestQuickAck(t *testing.T) {
 // TestUnanswered looks at a connection whose peer takes nothing, but whose kernel
 // answers.
 func TestUnanswered(t *testing.T) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := net.Dial("tcp4", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	raw, err := c.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, raw := dialNobody(t)
 	if err := LimitRetries(raw, time.Second); err != nil {
 		t.Log(err) // an older kernel
 	}

@@ -526,7 +526,7 @@ func conformCloseOpen(t *testing.T, m maker) {
 		}
 		e.quiet()
 		wants(t, "after Close", e.Send(e.partner(victim), nil), ErrClosed)
-		e.Channel.Close()
+		e.Close()
 		for i, o := range ends[:3] { // to the others it is dead, whatever it does now
 			if i != victim {
 				o.wantsLost(victim)

@@ -131,6 +131,7 @@ func (h hosts) play(t *testing.T, taking string, size int) (source, sink *testut
 // TestVanishedHost: whatever is under way when a host vanishes, it is noticed
 // within the bound of the keep-alive, which here is 5 s, and not before.
 func TestVanishedHost(t *testing.T) {
+	t.Parallel() // it mostly waits
 	h := twoHosts(t)
 	for _, c := range []struct {
 		name   string
@@ -168,6 +169,7 @@ func TestVanishedHost(t *testing.T) {
 // TestStoppedPeer: a process that is stopped, with its window full, is not given
 // up: its kernel answers. Afterwards it takes what there is.
 func TestStoppedPeer(t *testing.T) {
+	t.Parallel()
 	h := twoHosts(t)
 	source, sink := h.play(t, "read", 8<<20)
 	if err := sink.Signal(syscall.SIGSTOP); err != nil {
@@ -178,7 +180,7 @@ func TestStoppedPeer(t *testing.T) {
 	select {
 	case <-source.Done():
 		t.Error("it ended")
-	case <-time.After(3 * (quick.Idle + time.Duration(quick.Count)*quick.Interval)): // there is nothing to wait for but time
+	case <-time.After(2 * (quick.Idle + time.Duration(quick.Count)*quick.Interval)): // there is nothing to wait for but time
 	}
 	if out := source.Stdout(); strings.Contains(out, "gone") {
 		t.Errorf("a stopped process was given up: %s", out)
