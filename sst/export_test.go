@@ -21,3 +21,11 @@ func CloseWaits(s *Session) bool {
 	defer s.mu.Unlock()
 	return s.closed && s.pending > 0 && s.settled.ch != nil
 }
+
+// WaitsForUnread reports whether an End waits until readers take what they have
+// given back.
+func WaitsForUnread(w *Writer) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ending != nil && w.crammed
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ type fake struct {
 	cm   *carrier.CM
 	got  chan heard
 	lost chan carrier.Link
+	deaf sync.RWMutex // locked while it reads nothing
 }
 
 // heard is a message as the fake got it.
@@ -49,6 +51,8 @@ type fakeHandler fake
 
 // Message keeps what can be decoded.
 func (p *fakeHandler) Message(l carrier.Link, in carrier.Inbound) {
+	p.deaf.RLock()
+	defer p.deaf.RUnlock()
 	m, err := sstmsg.Decode(in.Format, in.Data)
 	if err != nil {
 		p.t.Errorf("the fake cannot read a %s: %v", in.Format.Name(), err)

@@ -92,8 +92,7 @@ func TestPushAfterCloseReleases(t *testing.T) {
 	d := w.memory.get()
 	r := &attached{ranks: []sstmsg.EvpathReader{{}, {}}}
 	for range 2 {
-		d.use()
-		w.pushFar(1, r, 1, &sstmsg.Preload{}, d)
+		w.pushFar(1, r, 1, farPush{&sstmsg.Preload{}, d.useFor(1).done})
 	}
 	if n := d.uses.Load(); n != 1 || len(r.far) != 0 {
 		t.Errorf("%d uses of the step, want its own; %d ranks have blocks queued", n, len(r.far))

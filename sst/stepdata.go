@@ -14,8 +14,19 @@ type stepData struct {
 	stores []*step.HeapStore
 	uses   atomic.Int32       // the step itself, and replies on their way
 	one    [1]*step.HeapStore // stores of the common case
-	done   func(error)        // takes a use off, when a record that refers to it is done
 	memory *stepMemory
+
+	to      []*delivery // readers that records which refer to it are for; guarded by the writer's mu
+	retired atomic.Bool // every reader has given the step back
+}
+
+// delivery is what of a step is on its way to one reader.
+type delivery struct {
+	reader readerKey
+	left   atomic.Int32 // records of data
+	told   bool         // the reader's rank 0 is told of the step
+	begun  atomic.Bool  // and something of that was written
+	done   func(error)  // takes a record of data off
 }
 
 // stepMemory gives memory to the steps of a writer. It is safe for concurrent use.
@@ -23,8 +34,17 @@ type stepMemory struct {
 	pool  *step.HeapPool // of ended steps
 	ranks int
 
+	sent chan struct{} // says that something of a retired step is sent
+
 	mu   sync.Mutex
 	free []*stepData // empty ones
+}
+
+func (m *stepMemory) rouse() {
+	select {
+	case m.sent <- struct{}{}:
+	default:
+	}
 }
 
 // maxFreeData bounds the empty ones that are kept.
@@ -47,7 +67,6 @@ func (m *stepMemory) get() *stepData {
 
 func (m *stepMemory) make() *stepData {
 	d := &stepData{memory: m}
-	d.done = func(error) { d.release() }
 	if d.stores = d.one[:]; m.ranks != 1 {
 		d.stores = make([]*step.HeapStore, m.ranks)
 	}
@@ -68,14 +87,74 @@ func (m *stepMemory) put(d *stepData) {
 // use adds a use. The caller knows that there is one already.
 func (d *stepData) use() { d.uses.Add(1) }
 
+// useFor adds a use for a record that goes to a reader; its done takes it off. The
+// caller holds the writer's mu.
+func (d *stepData) useFor(key readerKey) *delivery {
+	p := d.delivery(key)
+	d.use()
+	p.left.Add(1)
+	return p
+}
+
+// delivery returns what is on its way to a reader. The caller holds the writer's mu.
+func (d *stepData) delivery(key readerKey) *delivery {
+	p := d.find(key)
+	if p == nil {
+		p = d.nextDelivery()
+		p.reader, p.told = key, false
+		p.begun.Store(false)
+	}
+	return p
+}
+
+// find returns what is on its way, or was, to a reader; nil if nothing. The caller
+// holds the writer's mu.
+func (d *stepData) find(key readerKey) *delivery {
+	for _, p := range d.to {
+		if p.reader == key {
+			return p
+		}
+	}
+	return nil
+}
+
+// nextDelivery adds one, of an earlier step if there is one left.
+func (d *stepData) nextDelivery() *delivery {
+	n := len(d.to)
+	if n < cap(d.to) && d.to[:n+1][n] != nil {
+		d.to = d.to[:n+1]
+		return d.to[n]
+	}
+	p := &delivery{}
+	p.done = func(error) {
+		p.left.Add(-1)
+		d.release()
+	}
+	d.to = append(d.to, p)
+	return p
+}
+
+// size returns the bytes of a step that has ended.
+func (d *stepData) size() uint64 {
+	n := uint64(0)
+	for _, s := range d.stores {
+		n += s.Size()
+	}
+	return n
+}
+
 // release takes a use off; the last one recycles the memory. It takes no lock of a
 // stream.
 func (d *stepData) release() {
+	memory := d.memory
 	if d.uses.Add(-1) == 0 {
 		for _, s := range d.stores {
 			s.Reset()
 		}
-		d.memory.put(d)
+		d.to = d.to[:0]
+		memory.put(d)
+	} else if d.retired.Load() {
+		memory.rouse()
 	}
 }
 

@@ -94,6 +94,9 @@ type Writer struct {
 	readers   map[readerKey]*attached
 	steps     map[int64]*stepData      // data that readers may still ask for
 	replied   map[int64][]carrier.Link // by step in memory: where answers went
+	unread    []unsentStep             // given back by all readers, and not sent
+	watching  bool                     // somebody waits for the end of these
+	crammed   bool                     // they leave no room for the step that ends
 	nextKey   readerKey
 	open      *openStep // being filled
 	ending    *openStep // waits for its verdict
@@ -118,7 +121,7 @@ func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error)
 		name: name, cfg: cfg, readers: map[readerKey]*attached{}, steps: map[int64]*stepData{}, replied: map[int64][]carrier.Link{},
 		formats: map[[12]byte]bool{}, nextKey: 1,
 	}
-	w.memory.pool = step.NewHeapPool(0)
+	w.memory.pool, w.memory.sent = step.NewHeapPool(0), make(chan struct{}, 1)
 	if w.cfg.Cohort == nil {
 		w.cfg.Cohort = cohort.Solo()
 	}
@@ -325,6 +328,7 @@ func (w *Writer) end(err error) {
 		delete(w.steps, number)
 		d.release()
 	}
+	w.sweepUnread(true)
 	w.changed.notify()
 }
 

@@ -73,7 +73,7 @@ func (w *Writer) lead(a cp.WriterAction) {
 	switch a := a.(type) {
 	case cp.SendToReader:
 		if r := w.readers[a.Reader]; r != nil && r.link != nil {
-			r.post(a.Msg)
+			r.post(a.Msg, w.noteStep(a.Reader, a.Msg))
 		}
 	case cp.ToAll:
 		w.written.told(a.Msg)
@@ -138,11 +138,12 @@ func (w *Writer) act(a cp.WriterMemberAction) {
 	}
 }
 
-// free lets go of a step's data, but for replies that are on their way.
+// free lets go of a step's data, when all that is on its way is sent.
 func (w *Writer) free(number int64) {
 	if d := w.steps[number]; d != nil {
 		delete(w.steps, number)
-		d.release()
+		w.retire(number, d)
+		w.checkRoom()
 	}
 	w.checkReplies(number)
 }
@@ -218,7 +219,7 @@ func (w *Writer) holdups(behind func(rankState) bool) []any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.leader == nil {
-		return []any{"rank", w.ranks.rank, "see", "the log of rank 0"}
+		return append([]any{"rank", w.ranks.rank, "see", "the log of rank 0"}, w.unreadArgs()...)
 	}
 	var ranks []int
 	for i, s := range w.states {
@@ -235,7 +236,7 @@ func (w *Writer) holdups(behind func(rankState) bool) []any {
 			args = append(args, "reader", r.link.Info().Remote.String())
 		}
 	}
-	return args
+	return append(args, w.unreadArgs()...)
 }
 
 func rankMissing(s rankState) bool    { return !s.hello }

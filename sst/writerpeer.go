@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
@@ -27,7 +28,9 @@ type attached struct {
 	far     map[int][]farPush     // blocks that wait for a connection, by reader rank
 	links   map[int]carrier.Link  // to reader ranks that blocks were pushed to
 	gone    bool                  // dropped
-	pushes  []carrier.Record      // that go out with the metadata of their step
+	// observer says that nobody waits for it.
+	observer bool
+	pushes   []carrier.Record // that go out with the metadata of their step
 }
 
 // registration is one that has to wait.
@@ -114,6 +117,7 @@ func (w *Writer) admit(m *cp.Admit) {
 		r = &attached{weft: m.Weft, ranks: m.Ranks, options: sstmsg.Options{Release: sstmsg.ReleaseMain, Weft: m.Weft}}
 		w.readers[m.Reader] = r
 	}
+	r.observer = m.Observer
 	control := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, weft: m.Weft})
 	data := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, data: true, weft: m.Weft})
 	r.ids = append(append(r.ids, control...), data...)
@@ -127,6 +131,9 @@ func (w *Writer) fromReader(key readerKey, m sstmsg.Message) {
 	defer w.mu.Unlock()
 	r := w.readers[key]
 	if w.leader == nil || r == nil {
+		return
+	}
+	if m, ok := m.(*sstmsg.ReleaseTimestep); ok && w.disbelieve(key, r, m) {
 		return
 	}
 	w.tellLeader(cp.FromReader{Reader: key, Msg: m})
@@ -168,10 +175,11 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	if held {
 		data, err = d.stores[r.rank].Slices(uint64(m.Offset), uint64(m.Length))
 	}
+	var p *delivery
 	if err == nil {
-		d.use()
+		p = d.useFor(r.key)
 		reader.served += uint64(m.Length)
-		w.noteReply(m.Step, l)
+		w.noteReply(m.Step, reader, l)
 	}
 	w.mu.Unlock()
 	if err != nil {
@@ -179,14 +187,15 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 		return
 	}
 	reply := &sstmsg.ReadReply{Step: m.Step, ReaderID: m.ReaderID, Data: data, Condition: m.Condition}
-	w.session.post(l, reply, sstmsg.Options{}, d.done)
+	w.session.post(l, reply, sstmsg.Options{}, p.done)
 }
 
 // post sends to the reader's rank 0, together with what was pushed to it: the peer
-// then wakes once.
-func (r *attached) post(m sstmsg.Message) {
+// then wakes once. Begun, which may be nil, is set when m begins to be written.
+func (r *attached) post(m sstmsg.Message, begun *atomic.Bool) {
 	last, err := record(m, r.options, nil)
 	if err == nil {
+		last.Begun = begun
 		r.pushes = append(r.pushes, last)
 	}
 	r.flush()
@@ -247,6 +256,7 @@ func (w *Writer) forget(key readerKey) {
 	for _, l := range r.links {
 		w.session.unuse(l, w)
 	}
+	w.checkRoom() // nobody waits for what is on its way to it
 }
 
 // lags tells the application of a reader that is behind.

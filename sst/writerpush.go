@@ -21,20 +21,20 @@ func (w *Writer) push(key readerKey, number int64) {
 	for rank, peer := range r.ranks {
 		for i := range d.stores {
 			m := d.preload(number, i, w.base+i, peer.ReaderID)
-			d.use()
+			p := d.useFor(key)
 			for _, part := range m.Data {
 				r.served += uint64(len(part))
 			}
 			if rank == 0 && r.link != nil {
-				w.noteReply(number, r.link)
-				p, err := record(m, r.options, d.done)
+				w.noteReply(number, r, r.link)
+				push, err := record(m, r.options, p.done)
 				if err == nil {
-					r.pushes = append(r.pushes, p)
+					r.pushes = append(r.pushes, push)
 				}
 				give(r.link, err)
 				continue
 			}
-			w.pushFar(key, r, rank, m, d)
+			w.pushFar(key, r, rank, farPush{m, p.done})
 		}
 	}
 }
@@ -42,21 +42,21 @@ func (w *Writer) push(key readerKey, number int64) {
 // farPush is a block on its way to a reader rank that has a connection of its own.
 type farPush struct {
 	msg  *sstmsg.Preload
-	data *stepData
+	done func(error)
 }
 
 // pushFar queues a block for a far rank: one goroutine a rank sends them, so that
 // steps go out in order. The caller holds w.mu.
-func (w *Writer) pushFar(key readerKey, r *attached, rank int, m *sstmsg.Preload, d *stepData) {
+func (w *Writer) pushFar(key readerKey, r *attached, rank int, p farPush) {
 	if r.far == nil {
 		r.far = map[int][]farPush{}
 	}
 	queue, busy := r.far[rank]
 	if !busy && !w.session.background(func(ctx context.Context) { w.sendFar(ctx, key, r, rank) }) {
-		d.release() // the session has ended, and all its readers with it
+		p.done(ErrClosed) // the session has ended, and all its readers with it
 		return
 	}
-	r.far[rank] = append(queue, farPush{m, d}) // sendFar looks when we have given mu up
+	r.far[rank] = append(queue, p) // sendFar looks when we have given mu up
 }
 
 // sendFar sends what is queued for a far rank, and ends when there is no more. A
@@ -67,11 +67,11 @@ func (w *Writer) sendFar(ctx context.Context, key readerKey, r *attached, rank i
 	defer w.mu.Unlock()
 	for _, p := range r.far[rank] {
 		if err != nil {
-			p.data.release()
+			p.done(err)
 			continue
 		}
-		w.noteReply(p.msg.Step, l)
-		err = w.session.send(l, p.msg, r.options, p.data.done)
+		w.noteReply(p.msg.Step, r, l)
+		err = w.session.send(l, p.msg, r.options, p.done)
 	}
 	delete(r.far, rank)
 	if err != nil {

@@ -8,17 +8,22 @@ import (
 )
 
 // A block on its way to a reader, asked for or pushed, keeps the memory of its step
-// until it is sent. Who gives a step back has its blocks, as a rule; who asks, gives back and takes nothing off
-// its connection could make a writer keep every step in spite of all limits.
+// until it is sent. Who gives a step back has its blocks, as a rule; who asks, gives
+// back and takes nothing off its connection could make a writer keep every step. With
+// a limit on the queue such steps count there (writerunsent.go), so that the writer
+// waits for who is only slow. Without one, and for observers, whom nobody waits for,
+// this file sets the limit.
 
 // maxUnread is how many steps in a row a peer may give back while nothing that is
 // queued for it moves.
 const maxUnread = 16
 
-// noteReply notes that a block of a step goes out on a link. The caller holds mu.
-func (w *Writer) noteReply(step int64, l carrier.Link) {
-	if w.steps[step] == nil {
-		return // it was given back before
+// noteReply notes that a block of a step goes out to a reader on a link. The caller
+// holds mu.
+func (w *Writer) noteReply(step int64, r *attached, l carrier.Link) {
+	limited := w.cfg.Params.QueueLimit > 0 || w.cfg.Params.QueueLimitBytes > 0
+	if limited && !r.observer || w.steps[step] == nil { // it was given back before
+		return
 	}
 	if links := w.replied[step]; !slices.Contains(links, l) {
 		w.replied[step] = append(links, l)

@@ -229,6 +229,9 @@ func (st *openStep) contribute(ctx context.Context, share *cp.Contribute) error 
 	w := st.w
 	w.steps[st.number] = st.data // before anybody hears of the step
 	w.ending = st
+	w.chaseUnread()
+	share.Full = w.crowded()
+	w.crammed = share.Full
 	w.tellMember(cp.EndTry{Contribute: share})
 	if !st.settled {
 		if err := st.await(ctx); err != nil {

@@ -3,6 +3,7 @@ package carrier
 import (
 	"context"
 	"net/netip"
+	"sync/atomic"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/ffs"
@@ -50,6 +51,9 @@ type Record struct {
 	// with the reason why not. It runs on the link's writing goroutine, or inside
 	// Send if that fails, and must not block.
 	Done func(error)
+	// Begun, which may be nil, is set before the first byte of the record is
+	// written: while it is not, the peer can have seen nothing of it.
+	Begun *atomic.Bool
 }
 
 // Inbound is one encoded message that has come in.

@@ -107,6 +107,9 @@ func (l *link) writeSome(rest []Record) (int, error) {
 func (l *link) compose(r Record) int {
 	w := &l.write
 	from := len(w.headers)
+	if r.Begun != nil {
+		r.Begun.Store(true)
+	}
 	if id := r.Format.ID(); !w.has(id) {
 		w.headers = cm.Push(id[:], r.Format.Body()).Append(w.headers)
 		w.pushed[id] = struct{}{}

@@ -7,6 +7,7 @@ type messageKind uint8
 const (
 	kindWriterHello messageKind = iota + 1
 	kindContribute
+	kindRoom
 	kindWithdraw
 	kindAdmitted
 	kindPushFailed
@@ -52,6 +53,7 @@ func newMessage(k messageKind) coded {
 var blankMessages = [kindEnd]func() coded{
 	kindWriterHello:  func() coded { return new(WriterHello) },
 	kindContribute:   func() coded { return new(Contribute) },
+	kindRoom:         func() coded { return new(Room) },
 	kindWithdraw:     func() coded { return new(Withdraw) },
 	kindAdmitted:     func() coded { return new(Admitted) },
 	kindPushFailed:   func() coded { return new(PushFailed) },
@@ -79,6 +81,7 @@ var blankMessages = [kindEnd]func() coded{
 
 func (*WriterHello) kind() messageKind  { return kindWriterHello }
 func (*Contribute) kind() messageKind   { return kindContribute }
+func (*Room) kind() messageKind         { return kindRoom }
 func (*Withdraw) kind() messageKind     { return kindWithdraw }
 func (*Admitted) kind() messageKind     { return kindAdmitted }
 func (*PushFailed) kind() messageKind   { return kindPushFailed }

@@ -16,7 +16,10 @@ func (m *Contribute) layout(c *coder) {
 	list(c, &m.Metadata, 1, (*coder).block)
 	list(c, &m.Attributes, 1, (*coder).blob)
 	list(c, &m.Bytes, 8, (*coder).u64)
+	c.flag(&m.Full)
 }
+
+func (m *Room) layout(c *coder) { c.i64(&m.Try) }
 
 func (m *Withdraw) layout(c *coder) {
 	c.i64(&m.Try)
@@ -55,6 +58,7 @@ func (m *Admit) layout(c *coder) {
 	c.reader(&m.Reader)
 	list(c, &m.Ranks, 9, (*coder).evpathReader)
 	c.flag(&m.Weft)
+	c.flag(&m.Observer)
 }
 
 func (m *Dismiss) layout(c *coder) { c.reader(&m.Reader) }

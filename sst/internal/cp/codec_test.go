@@ -119,10 +119,10 @@ func codecSamples() []Message {
 	}
 	return []Message{
 		&WriterHello{Ranks: 1, Contact: "c", Params: "p"},
-		&Contribute{Try: 1, Formats: []sstmsg.FormatBlock{format}, Metadata: []sstmsg.Block{{Data: blob}}, Attributes: []sstmsg.Blob{blob}, Bytes: []uint64{1, 2}},
-		&Withdraw{Try: 1, Cause: fault}, &Admitted{Reader: 1, Control: []int64{2}, Data: []int64{3}}, &PushFailed{Reader: 1, Cause: fault}, &Finished{},
+		&Contribute{Try: 1, Formats: []sstmsg.FormatBlock{format}, Metadata: []sstmsg.Block{{Data: blob}}, Attributes: []sstmsg.Blob{blob}, Bytes: []uint64{1, 2}, Full: true},
+		&Room{Try: 1}, &Withdraw{Try: 1, Cause: fault}, &Admitted{Reader: 1, Control: []int64{2}, Data: []int64{3}}, &PushFailed{Reader: 1, Cause: fault}, &Finished{},
 		&Welcome{Base: 1, Ranks: 2}, &Started{}, &Go{Try: 1}, &Verdict{Try: 1, Step: 2, Outcome: Aborted, Cause: fault},
-		&Admit{Reader: 1, Ranks: []sstmsg.EvpathReader{{Contact: "c", ReaderID: 2}}, Weft: true}, &Dismiss{Reader: 1}, &Push{Reader: 1, Step: 2}, &Free{Step: 1}, &Drained{},
+		&Admit{Reader: 1, Ranks: []sstmsg.EvpathReader{{Contact: "c", ReaderID: 2}}, Weft: true, Observer: true}, &Dismiss{Reader: 1}, &Push{Reader: 1, Step: 2}, &Free{Step: 1}, &Drained{},
 		&ReaderHello{CP: sstmsg.CPReader{Contact: "c", ReaderID: 1}, DP: sstmsg.EvpathReader{Contact: "d", ReaderID: 2}, Params: "p"},
 		&Ask{Index: 1}, &Released{Step: 1}, &Locked{}, &Left{},
 		&ReaderOpened{Response: response, Plane: "evpath", Weft: true, Writer: "w", Release: "r"},

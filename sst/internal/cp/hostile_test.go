@@ -21,7 +21,7 @@ func hostileMessage(t *rapid.T) Message {
 		&WriterHello{Ranks: 1, Contact: "there"}, &WriterHello{Ranks: int(n)},
 		&Contribute{Try: n, Metadata: make([]sstmsg.Block, 1), Attributes: make([]sstmsg.Blob, 1), Bytes: []uint64{uint64(m)}},
 		&Contribute{Try: n}, &Contribute{Try: n, Metadata: make([]sstmsg.Block, 2), Bytes: make([]uint64, 1)},
-		&Withdraw{Try: n}, &Admitted{Reader: ReaderKey(n), Control: []int64{m}, Data: []int64{m}}, &Admitted{Reader: ReaderKey(n)},
+		&Room{n}, &Withdraw{Try: n}, &Admitted{Reader: ReaderKey(n), Control: []int64{m}, Data: []int64{m}}, &Admitted{Reader: ReaderKey(n)},
 		&PushFailed{Reader: ReaderKey(n)}, &Finished{}, &Welcome{int(n), int(m)}, &Started{}, &Go{n},
 		&Verdict{Try: n, Step: m, Outcome: Outcome(evenly(t, 1, "outcome"))}, &Admit{Reader: ReaderKey(n)}, &Dismiss{ReaderKey(n)},
 		&Push{ReaderKey(n), m}, &Free{n}, &Drained{}, &ReaderHello{}, &Ask{n}, &Released{n}, &Locked{}, &Left{}, &ReaderOpened{},

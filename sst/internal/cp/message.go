@@ -23,7 +23,10 @@ type (
 		Metadata   []sstmsg.Block       // one for each rank of the member
 		Attributes []sstmsg.Blob        // one for each rank of the member: all its attributes; empty: as before
 		Bytes      []uint64             // size of the data block of each rank
+		Full       bool                 // the member has no room yet: it still sends steps that readers have given back
 	}
+	// Room takes Contribute.Full back: the member has room now.
+	Room struct{ Try int64 }
 	// Withdraw gives the member's part in a try up, whether it has contributed
 	// or not: unless the verdict is out, nobody's step comes about.
 	Withdraw struct {
@@ -37,7 +40,8 @@ type (
 		Control []int64
 		Data    []int64
 	}
-	// PushFailed says that a block could not be pushed to a rank of the reader.
+	// PushFailed says that a block could not be pushed to a rank of the reader, or
+	// that the reader does not read what was sent to it: it has to go.
 	PushFailed struct {
 		Reader ReaderKey
 		Cause  Fault
@@ -70,6 +74,8 @@ type (
 		Reader ReaderKey
 		Ranks  []sstmsg.EvpathReader
 		Weft   bool
+		// Observer says that nobody waits for it.
+		Observer bool
 	}
 	// Dismiss says that the reader is gone.
 	Dismiss struct{ Reader ReaderKey }
@@ -141,6 +147,7 @@ type StreamFailed struct{ Cause Fault }
 
 func (*WriterHello) cohortMessage()  {}
 func (*Contribute) cohortMessage()   {}
+func (*Room) cohortMessage()         {}
 func (*Withdraw) cohortMessage()     {}
 func (*Admitted) cohortMessage()     {}
 func (*PushFailed) cohortMessage()   {}

@@ -18,6 +18,8 @@ func writerMsgText(m Message) string {
 		return fmt.Sprintf("hello of %d", m.Ranks)
 	case *Contribute:
 		return fmt.Sprintf("share of try %d", m.Try)
+	case *Room:
+		return fmt.Sprintf("room for try %d", m.Try)
 	case *Withdraw:
 		return fmt.Sprintf("withdraw from try %d", m.Try)
 	case *Admitted:

@@ -168,6 +168,8 @@ type (
 	// message from here on. The data of the step is in its place already, under
 	// NextStep: a reader may ask for it before the member knows the verdict.
 	EndTry struct{ *Contribute }
+	// HasRoom takes Contribute.Full of the newest try back.
+	HasRoom struct{}
 	// AbortTry gives the newest step up, open or ended. The verdict comes all the
 	// same, and may be that the step was published before.
 	AbortTry struct{ Err error }
@@ -181,6 +183,7 @@ type (
 
 func (BeginTry) writerMemberEvent()       {}
 func (EndTry) writerMemberEvent()         {}
+func (HasRoom) writerMemberEvent()        {}
 func (AbortTry) writerMemberEvent()       {}
 func (MemberFinish) writerMemberEvent()   {}
 func (ReaderAdmitted) writerMemberEvent() {}

@@ -40,12 +40,20 @@ func (w *WriterLeader) fromMember(k int, msg Message) {
 	switch msg := msg.(type) {
 	case *Contribute:
 		w.contribute(k, msg)
+	case *Room:
+		if s := m.share; s != nil && s.Try == msg.Try {
+			s.Full = false
+		}
 	case *Withdraw:
 		w.withdraw(k, msg)
 	case *Admitted:
 		w.admitted(k, msg)
 	case *PushFailed:
-		w.expel(w.reader(msg.Reader), sstmsg.CloseFailed, fmt.Errorf("push of rank %d: %w", k, orEOF(msg.Cause.Err())))
+		code := int32(sstmsg.CloseFailed)
+		if msg.Cause.Is(ErrEvicted) {
+			code = sstmsg.CloseEvicted
+		}
+		w.expel(w.reader(msg.Reader), code, fmt.Errorf("push of rank %d: %w", k, orEOF(msg.Cause.Err())))
 	case *Finished:
 		w.memberFinished(k)
 	default:
@@ -198,11 +206,16 @@ func (w *WriterLeader) decide() {
 		return
 	}
 	switch {
-	case w.queue.fits(w.size):
+	case w.queue.fits(w.size) && !w.full():
 		w.publish()
 	case w.cfg.Discard:
 		w.discard()
 	}
+}
+
+// full reports whether a member has no room although the queue has.
+func (w *WriterLeader) full() bool {
+	return slices.ContainsFunc(w.members, func(m memberState) bool { return m.share.Full })
 }
 
 // letGo lets the members begin the next try once there is room for one step more.

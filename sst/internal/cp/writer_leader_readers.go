@@ -88,7 +88,7 @@ func (w *WriterLeader) register(e Register) {
 	at, _ := w.seat(r.key)
 	w.readers = slices.Insert(w.readers, at, r)
 	w.keepFor(r)
-	w.toAll(&Admit{Reader: r.key, Ranks: e.Msg.Evpath, Weft: e.Weft})
+	w.toAll(&Admit{Reader: r.key, Ranks: e.Msg.Evpath, Weft: e.Weft, Observer: r.observer})
 }
 
 // refuse does not let a reader in. It may not have told us how to answer it.

@@ -74,6 +74,10 @@ func (m *WriterMember) Handle(e WriterMemberEvent) []WriterMemberAction {
 		m.begin()
 	case EndTry:
 		m.end(e.Contribute)
+	case HasRoom:
+		if m.ended && !m.decided {
+			m.say(&Room{m.begun - 1})
+		}
 	case AbortTry:
 		m.abort(e.Err)
 	case MemberFinish:

@@ -73,6 +73,15 @@ func TestWriterMember(t *testing.T) {
 			memberOn(PushBroke{&PushFailed{Reader: 1}}, "say push failed [1]"),
 			memberOn(published(0, 0)),
 		}},
+		"there is room at last": {false, []writerMemberLine{
+			memberOn(HasRoom{}),
+			memberOn(BeginTry{}),
+			memberOn(HasRoom{}),
+			memberOn(endsTry(), "say share of try 0"),
+			memberOn(HasRoom{}, "say room for try 0"),
+			memberOn(published(0, 0)),
+			memberOn(HasRoom{}),
+		}},
 		"discarded": {false, []writerMemberLine{
 			memberOn(BeginTry{}),
 			memberOn(endsTry(), "say share of try 0"),

@@ -46,6 +46,30 @@ var writerScripts = []struct {
 		lose 1 -> drop [1]: errTest; all: dismiss [1]; all: free 0
 		admit 1 1 ->`},
 
+	// Members whose memory is not free yet, because it is on its way to readers that
+	// have given it back.
+	{"a member without room holds a step up", func(c *WriterConfig) { c.Members, c.QueueLimit = 2, 4 }, `
+		reader 1 -> all: admit [1]; [1]: response, next 0
+		activate 1 ->
+		share 0 full ->
+		share 1 full ->
+		room 1 ->
+		room 0 -> [1]: step 0; all: published 0
+		room 0 ->
+		step -> [1]: step 1; all: published 1`},
+	{"a member without room has a step discarded", func(c *WriterConfig) { c.Members, c.Discard = 2, true }, `
+		reader 1 -> all: admit [1]; [1]: response, next 0
+		activate 1 ->
+		share 0 full ->
+		share 1 -> [1]: no step 0; all: discarded 0
+		step -> [1]: step 1; all: published 1`},
+	{"a member without room gives the step up", func(c *WriterConfig) { c.Members = 2 }, `
+		share 0 full ->
+		share 1 ->
+		regret 0 -> all: aborted 0
+		room 0 ->
+		step -> all: published 0; all: free 0`},
+
 	// The rendezvous.
 	{"two readers are waited for, and observers do not count", func(c *WriterConfig) { c.Rendezvous = 2 }, `
 		reader 1 -> all: admit [1]; [1]: response, next 0

@@ -118,6 +118,8 @@ func (s *writerScript) do(words []string) []string {
 		return out
 	case "share":
 		return s.share(arg(1), words[2:])
+	case "room":
+		return s.handle(FromMember{arg(1), &Room{s.tries[arg(1)] - 1}})
 	case "withdraw":
 		s.tries[arg(1)]++
 		return s.handle(FromMember{arg(1), &Withdraw{Try: s.tries[arg(1)] - 1, Cause: NewFault(errTest)}})
@@ -188,6 +190,8 @@ func (s *writerScript) share(k int, words []string) []string {
 			return s.handle(FromMember{k, c})
 		case '+':
 			c.Formats = append(c.Formats, sstmsg.FormatBlock{ID: sstmsg.ByteBlob([]byte(w[1:]))})
+		case 'f':
+			c.Full = true
 		case '@':
 			c.Attributes = []sstmsg.Blob{sstmsg.ByteBlob([]byte(w[1:]))}
 		default:

@@ -20,6 +20,7 @@ type writerSimShare struct {
 	formats    []string // every format that the member has used so far
 	attributes []string // of each rank, as of this try
 	sizes      []uint64
+	full       bool // the member has no room for it yet
 }
 
 // writerSimMember is a member, its process and its channel to the leader.
@@ -42,6 +43,7 @@ type writerSimMember struct {
 	tries    int64
 	verdicts []Verdict // one for each try that it has begun, once known
 	asked    bool      // MemberFinish was called
+	crammed  bool      // it has no room for its newest step
 }
 
 // writerSim is a history in progress.
@@ -211,19 +213,30 @@ func (s *writerSim) end(m *writerSimMember) {
 		m.attrs[rank] = fmt.Sprint("a", s.names)
 		c.Attributes[rank] = sstmsg.ByteBlob([]byte(m.attrs[rank]))
 	}
-	share := &writerSimShare{try: m.tries - 1, formats: append([]string{}, m.formats...), attributes: append([]string{}, m.attrs...)}
+	share := &writerSimShare{full: s.below("full", 4) == 0, try: m.tries - 1, formats: append([]string{}, m.formats...), attributes: append([]string{}, m.attrs...)}
 	for range m.ranks {
 		size := []uint64{0, 1, 4, 9}[s.below("size", 4)]
 		share.sizes = append(share.sizes, size)
 		c.Metadata = append(c.Metadata, sstmsg.Block{Data: sstmsg.ByteBlob(fmt.Appendf(nil, "m%d t%d", m.base+len(c.Metadata), share.try))})
 	}
 	c.Bytes = append([]uint64{}, share.sizes...)
+	c.Full, m.crammed = share.full, share.full
 	m.share = share
 	if m.data[m.machine.NextStep()] != nil {
 		s.t.Fatalf("member %d has data of step %d already", m.id, m.machine.NextStep())
 	}
 	m.data[m.machine.NextStep()] = share
 	s.member(m, EndTry{c})
+}
+
+// room ends a shortage.
+func (s *writerSim) room(m *writerSimMember) bool {
+	if !m.crammed || m.dead {
+		return false
+	}
+	m.crammed = false
+	s.member(m, HasRoom{})
+	return true
 }
 
 // toLeader lets one message of a member arrive at the leader.
@@ -247,6 +260,10 @@ func (s *writerSim) toLeader(m *writerSimMember) {
 			s.shares[msg.Try] = map[int]*writerSimShare{}
 		}
 		s.shares[msg.Try][m.id] = m.shareOf(msg)
+	case *Room:
+		if share := s.shares[msg.Try][m.id]; share != nil {
+			share.full = false
+		}
 	case *Finished:
 		s.over[m.id] = true
 	}

@@ -127,8 +127,8 @@ func (m *writerSimModel) verdict(v Verdict) {
 		st.wanted = !m.all() && len(st.holders) == 0 && m.wantedBy(v.Step) != nil
 		return
 	}
-	if size := m.sizeOf(shares); !s.cfg.Discard || !m.full(size) {
-		s.t.Fatalf("step %d of %d bytes was discarded: policy Discard %v, queue full %v", v.Step, size, s.cfg.Discard, m.full(size))
+	if size := m.sizeOf(shares); !s.cfg.Discard || !m.full(size) && !crammed(shares) {
+		s.t.Fatalf("step %d of %d bytes was discarded: policy Discard %v, queue full %v, members %v", v.Step, size, s.cfg.Discard, m.full(size), crammed(shares))
 	}
 	m.discard++
 	m.steps = append(m.steps, &writerSimStep{number: v.Step, discarded: true, freed: true})
@@ -145,6 +145,16 @@ func (m *writerSimModel) sizeOf(shares map[int]*writerSimShare) uint64 {
 	return size
 }
 
+// crammed reports whether a member has no room.
+func crammed(shares map[int]*writerSimShare) bool {
+	for _, share := range shares {
+		if share.full {
+			return true
+		}
+	}
+	return false
+}
+
 // step returns the books of a published step, and opens them at its first sign.
 func (m *writerSimModel) step(n int64) *writerSimStep {
 	if n < int64(len(m.steps)) {
@@ -156,8 +166,8 @@ func (m *writerSimModel) step(n int64) *writerSimStep {
 		s.t.Fatalf("step %d is sent in try %d, which is not complete", n, try)
 	}
 	size := m.sizeOf(s.shares[try])
-	if m.full(size) {
-		s.t.Fatalf("step %d of %d bytes is published into a full queue", n, size)
+	if m.full(size) || crammed(s.shares[try]) {
+		s.t.Fatalf("step %d of %d bytes is published into a full queue, or to a full member", n, size)
 	}
 	st := &writerSimStep{number: n, size: size, shares: s.shares[try]}
 	for _, r := range s.readers {
@@ -441,7 +451,7 @@ func (m *writerSimModel) checkWarnings(e []WriterAction) {
 func (m *writerSimModel) checkTry() {
 	s := m.s
 	try := int64(len(s.verdicts))
-	if len(s.shares[try]) == len(s.members) && s.public && (s.cfg.Discard || !m.full(m.sizeOf(s.shares[try]))) {
+	if len(s.shares[try]) == len(s.members) && s.public && (s.cfg.Discard || !m.full(m.sizeOf(s.shares[try])) && !crammed(s.shares[try])) {
 		s.t.Fatalf("try %d is complete and has room, but has no verdict", try)
 	}
 	if waits := !s.started; s.public && waits != (s.leader.Active() < s.cfg.Rendezvous) && waits {
