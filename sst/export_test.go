@@ -29,3 +29,7 @@ func WaitsForUnread(w *Writer) bool {
 	defer w.mu.Unlock()
 	return w.ending != nil && w.crammed
 }
+
+// LimitEarly bounds what writers may push for steps that they have not announced,
+// to readers of the session that are opened from now on.
+func LimitEarly(s *Session, bytes uint64) { s.early = bytes }

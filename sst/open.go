@@ -132,7 +132,7 @@ func (r *Reader) makeMachines(dataContact string) {
 	control := s.issue(1, route{reader: r})
 	data := s.issue(1, route{reader: r, data: true})
 	r.ids = append(control, data...)
-	r.plane = dp.NewEvpath(dp.EvpathConfig{ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Memory: r.session.cm.Buffer, Lost: ErrWriterFailed})
+	r.plane = dp.NewEvpath(dp.EvpathConfig{ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Memory: r.session.cm.Buffer, Lost: ErrWriterFailed, MaxEarly: r.session.early})
 	contact := s.cm.Contact().String()
 	r.member = cp.NewReaderMember(cp.MemberReaderConfig{Leads: r.ranks.rank == 0, Hello: cp.ReaderHello{
 		CP:     sstmsg.CPReader{Contact: contact, ReaderID: control[0]},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
@@ -29,6 +30,36 @@ func (r *Reader) sendRequest(ctx context.Context, rank int, m *sstmsg.ReadReques
 		return &dp.UnreachableError{Err: err}
 	}
 	return nil
+}
+
+// pushed takes a block that comes by itself. A writer that pushes without end for
+// steps that it does not announce is given up, by this rank; the others find the same.
+func (r *Reader) pushed(m *sstmsg.Preload, free func()) error {
+	err := r.plane.Push(m, free)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%w: %w", ErrProtocol, err)
+	r.mu.Lock()
+	r.broken = err
+	r.plane.Fail(r.failLocked("read", err))
+	r.changed.notify()
+	l := r.link
+	r.mu.Unlock()
+	if l != nil {
+		l.Abort(err)
+	}
+	return err
+}
+
+// maxEarly is how much a writer may push for steps that it has not announced: half
+// of the memory that there is. 0 if that is not known.
+func maxEarly() uint64 {
+	n, err := sys.MemoryLimit()
+	if err != nil {
+		return 0
+	}
+	return n / 2
 }
 
 // rankLink returns the link to a writer rank, and makes it at first use.

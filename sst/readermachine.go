@@ -188,6 +188,8 @@ func (r *Reader) memberActions(actions []cp.ReaderMemberAction) (t taken) {
 			t.end = &a
 		case cp.Forget:
 			r.plane.Forget(a.Step)
+		case cp.Expect:
+			r.plane.Announce(a.Step)
 		case cp.Drop:
 			r.plane.Drop(a.From, a.To)
 		case cp.FailReads:
@@ -236,6 +238,7 @@ func (r *Reader) receive(m sstmsg.Message, free func()) {
 	r.mu.Lock()
 	if m, ok := m.(*sstmsg.TimestepMetadata); ok {
 		r.counts.came(m.Step)
+		r.plane.Announce(m.Step) // steps can wait long before they are handed out
 		if m.Metadata != nil {
 			free = nil
 		}

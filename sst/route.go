@@ -1,6 +1,7 @@
 package sst
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -165,7 +166,9 @@ func (s *Session) route(l carrier.Link, m sstmsg.Message, placed *carrier.Placem
 		defer free()
 		return s.toPeer(m.ReaderID, ReaderSide, true, func(r route) { r.reader.plane.Reply(m, placed) })
 	case *sstmsg.Preload:
-		return s.toReader(m.ReaderID, true, free, func(r *Reader) { r.plane.Push(m, free) })
+		var refused error
+		err := s.toReader(m.ReaderID, true, free, func(r *Reader) { refused = r.pushed(m, free) })
+		return cmp.Or(err, refused)
 	case *sstmsg.TimestepMetadata:
 		return s.toReader(m.ReaderID, false, free, func(r *Reader) { r.receive(m, free) })
 	case *sstmsg.WriterClose:

@@ -72,6 +72,7 @@ type Session struct {
 	cm  *carrier.CM
 
 	waits explainer
+	early uint64 // bytes that writers may push for steps that they have not announced
 
 	mu         sync.Mutex
 	writers    map[int64]*Writer         // by stream number
@@ -105,6 +106,7 @@ func NewSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 		cfg: cfg, log: cfg.Logger,
 		writers: map[int64]*Writer{}, routes: map[int64]route{}, conditions: map[int32]*Reader{},
 		links: map[carrier.Link]*linkUse{}, streams: map[stream]struct{}{}, gone: make(chan struct{}),
+		early: maxEarly(),
 	}
 	if s.log == nil {
 		s.log = slog.Default()

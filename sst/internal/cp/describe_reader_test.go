@@ -132,6 +132,8 @@ func nameMember(actions []ReaderMemberAction) []string {
 			out = append(out, "end: "+readerErr(a.Err))
 		case Forget:
 			out = append(out, fmt.Sprintf("forget %d", a.Step))
+		case Expect:
+			out = append(out, fmt.Sprintf("expect %d", a.Step))
 		case Drop:
 			s := fmt.Sprintf("drop %d", a.To)
 			if a.From != a.To {

@@ -155,6 +155,7 @@ func (m *ReaderMember) stepCame(s *StepTo) {
 	}
 	m.queue.push(s)
 	m.whole++
+	m.emit(Expect{s.Msg.Step})
 	m.emit(Wake{})
 }
 

@@ -68,6 +68,9 @@ type (
 	// Drop says that the steps From..To will not be delivered, although earlier ones
 	// may still be: what was preloaded for them goes, whenever it comes.
 	Drop struct{ From, To int64 }
+	// Expect says that the step will be delivered, and that none before it will that
+	// has not come yet.
+	Expect struct{ Step int64 }
 	// FailReads ends the reads under way, and all later ones that need the writer.
 	FailReads struct{ Err error }
 )
@@ -79,5 +82,6 @@ func (Deliver) readerMemberAction()     {}
 func (EndOfStream) readerMemberAction() {}
 func (Forget) readerMemberAction()      {}
 func (Drop) readerMemberAction()        {}
+func (Expect) readerMemberAction()      {}
 func (FailReads) readerMemberAction()   {}
 func (Wake) readerMemberAction()        {}

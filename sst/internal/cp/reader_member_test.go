@@ -56,10 +56,10 @@ var memberTable = map[string][]memberLine{
 	"opens, reads, ends": reading(
 		at(Next{}, "tell ask 0"),
 		at(Next{}), // it waits
-		at(gives(0, 4), "wake"),
+		at(gives(0, 4), "expect 4", "wake"),
 		at(Next{}, "absorb 4", "deliver 4"),
 		at(Release{4}, "forget 4", "tell released 4"),
-		at(gives(1, 5), "wake"), // somebody else has asked
+		at(gives(1, 5), "expect 5", "wake"), // somebody else has asked
 		at(toldEnd(nil), "wake"),
 		at(Next{}, "absorb 5", "deliver 5"),
 		at(Release{5}, "forget 5", "tell released 5"),
@@ -74,7 +74,7 @@ var memberTable = map[string][]memberLine{
 		at(givesNot(1, 2), "drop 1"),
 		at(Next{}, "absorb 0"),
 		at(givesNot(2, 3), "drop 2"),
-		at(gives(0, 3), "wake"),
+		at(gives(0, 3), "expect 3", "wake"),
 		at(givesNot(6, 4), "drop 4-6"), // others got 4 and 5
 		at(Next{}, "absorb 2", "absorb 3", "deliver 3"),
 		at(givesNot(7, 5), "drop 7"),
@@ -94,9 +94,9 @@ var memberTable = map[string][]memberLine{
 
 	// Retained steps.
 	"retain": reading(
-		at(gives(0, 0), "wake"),
-		at(gives(1, 1), "wake"),
-		at(gives(2, 2), "wake"),
+		at(gives(0, 0), "expect 0", "wake"),
+		at(gives(1, 1), "expect 1", "wake"),
+		at(gives(2, 2), "expect 2", "wake"),
 		at(Next{}, "absorb 0", "deliver 0"),
 		at(Next{}, "end: ErrOutOfOrder"),
 		at(Retain{1}),
@@ -113,7 +113,7 @@ var memberTable = map[string][]memberLine{
 		at(Release{2}, "forget 2", "tell released 2"),
 	),
 	"a retained step outlives the end": reading(
-		at(gives(0, 0), "wake"),
+		at(gives(0, 0), "expect 0", "wake"),
 		at(Next{}, "absorb 0", "deliver 0"),
 		at(Retain{0}),
 		at(toldEnd(nil), "wake"),
@@ -191,8 +191,8 @@ var memberTable = map[string][]memberLine{
 
 	// Failures while reading.
 	"the writer fails": reading(
-		at(gives(0, 0), "wake"),
-		at(gives(1, 1), "wake"),
+		at(gives(0, 0), "expect 0", "wake"),
+		at(gives(1, 1), "expect 1", "wake"),
 		at(Next{}, "absorb 0", "deliver 0"),
 		at(toldGone(), "fail reads: ErrWriterLost"),
 		at(toldEnd(ErrWriterLost), "wake"),
@@ -204,7 +204,7 @@ var memberTable = map[string][]memberLine{
 		at(MemberLeave{}, "tell left", "wake"),
 	),
 	"the writer fails at the end": reading(
-		at(gives(0, 0), "wake"),
+		at(gives(0, 0), "expect 0", "wake"),
 		at(toldEnd(nil), "wake"),
 		at(Next{}, "absorb 0", "deliver 0"),
 		at(Retain{0}),
@@ -213,8 +213,8 @@ var memberTable = map[string][]memberLine{
 		at(Next{}, "end: nil"),
 	),
 	"a rank fails": reading(
-		at(gives(0, 0), "wake"),
-		at(gives(1, 1), "wake"),
+		at(gives(0, 0), "expect 0", "wake"),
+		at(gives(1, 1), "expect 1", "wake"),
 		at(givesNot(2, 1), "drop 2"),
 		at(Next{}, "absorb 0", "deliver 0"),
 		at(toldFailed(ErrRankLost), "fail reads: ErrRankLost", "tell released 1", "wake"),
@@ -230,7 +230,7 @@ var memberTable = map[string][]memberLine{
 		at(Next{}, "end: ErrRankLost+errTest"),
 	),
 	"the leader fails, all is read": reading(
-		at(gives(0, 0), "wake"),
+		at(gives(0, 0), "expect 0", "wake"),
 		at(Next{}, "absorb 0", "deliver 0"),
 		at(Release{0}, "forget 0", "tell released 0"),
 		at(toldEnd(nil), "wake"),
@@ -240,7 +240,7 @@ var memberTable = map[string][]memberLine{
 		at(Next{}, "end: nil"),
 	),
 	"the leader fails at the end, with a step": reading(
-		at(gives(0, 0), "wake"),
+		at(gives(0, 0), "expect 0", "wake"),
 		at(Next{}, "absorb 0", "deliver 0"),
 		at(Retain{0}),
 		at(toldEnd(nil), "wake"),
@@ -256,9 +256,9 @@ var memberTable = map[string][]memberLine{
 	// Leaving. Memory of the leader is in use until the application has done with
 	// the step.
 	"leave with steps": reading(
-		at(gives(0, 0), "wake"),
-		at(gives(1, 1), "wake"),
-		at(gives(2, 2), "wake"),
+		at(gives(0, 0), "expect 0", "wake"),
+		at(gives(1, 1), "expect 1", "wake"),
+		at(gives(2, 2), "expect 2", "wake"),
 		at(givesNot(3, 1), "drop 3"),
 		at(Next{}, "absorb 0", "deliver 0"),
 		at(Retain{0}),
@@ -302,8 +302,8 @@ func playMember(t *testing.T, m *ReaderMember, lines []memberLine) {
 // the leader, and says nothing after it has left.
 func TestReaderMemberElsewhere(t *testing.T) {
 	playMember(t, NewReaderMember(MemberReaderConfig{}), reading(
-		at(gives(0, 0), "wake"),
-		at(gives(1, 1), "wake"),
+		at(gives(0, 0), "expect 0", "wake"),
+		at(gives(1, 1), "expect 1", "wake"),
 		at(Next{}, "absorb 0", "deliver 0"),
 		at(MemberLeave{}, "fail reads: ErrClosed", "tell left", "wake"),
 		at(Release{0}, "forget 0"),

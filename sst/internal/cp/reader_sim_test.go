@@ -51,7 +51,7 @@ func newReaderSim(t *rapid.T) *readerSim {
 	for i := range s.n {
 		hello := memberHello(i).(FromMember).Msg.(*ReaderHello)
 		s.members = append(s.members, &readerSimMember{
-			sim: s, i: i, m: NewReaderMember(MemberReaderConfig{Hello: *hello, Leads: i == 0}), current: -1, dropped: -1,
+			sim: s, i: i, m: NewReaderMember(MemberReaderConfig{Hello: *hello, Leads: i == 0}), current: -1, dropped: -1, expected: -1,
 			open: map[int64]*sstmsg.TimestepMetadata{}, released: map[int64]bool{},
 		})
 	}
@@ -353,6 +353,7 @@ type readerSimMember struct {
 	texts     []string // absorbed
 	failReads bool
 	dropped   int64 // newest step whose data will not be needed
+	expected  int64 // newest step whose data will
 }
 
 func (m *readerSimMember) gets(msg Message) {
@@ -391,6 +392,11 @@ func (m *readerSimMember) handle(e ReaderMemberEvent) {
 			}
 		case Drop:
 			m.drop(a)
+		case Expect:
+			if a.Step <= m.expected || a.Step <= m.dropped {
+				t.Fatalf("step %d is expected after step %d, and step %d was dropped", a.Step, m.expected, m.dropped)
+			}
+			m.expected = a.Step
 		case FailReads:
 			m.failReads = true
 			if a.Err == nil {
@@ -447,6 +453,8 @@ func (m *readerSimMember) deliver(msg *sstmsg.TimestepMetadata) {
 		t.Fatalf("step %d delivered while %d is open", n, m.current)
 	case i >= len(m.sim.order) || m.sim.order[i] != n:
 		t.Fatalf("member %d got step %d as number %d; all get %v", m.i, n, i, m.sim.order)
+	case n > m.expected:
+		t.Fatalf("step %d delivered, expected is step %d", n, m.expected)
 	case !slices.Equal(m.texts, m.sim.textsBefore(n)):
 		t.Fatalf("member %d has %v at step %d, the writer sent %v", m.i, m.texts, n, m.sim.textsBefore(n))
 	}

@@ -43,6 +43,9 @@ type EvpathConfig struct {
 	Memory func(n int) (b []byte, free func())
 	// MaxView bounds the memory of a view, in bytes; 0 means 4 GiB.
 	MaxView uint64
+	// MaxEarly bounds what is kept of blocks that were pushed for steps that were not
+	// announced (Announce), in bytes; 0 means 4 GiB.
+	MaxEarly uint64
 	// Lost is what it means that a writer rank cannot be reached, or serves us no
 	// more, if nobody says why.
 	Lost error
@@ -61,19 +64,21 @@ const (
 type Evpath struct {
 	cfg EvpathConfig
 
-	mu       sync.Mutex
-	writers  []int64              // identity of each writer rank towards us; guarded by mu
-	next     int32                // number of the next request
-	pending  map[int32]*request   // guarded by mu
-	preloads map[block]*preloaded // guarded by mu
-	open     map[int64]bool       // steps that were begun and are not over; guarded by mu
-	forgot   int64                // steps up to here are over, but for the open ones; guarded by mu
-	dropped  []span               // steps that never begin, rising; guarded by mu
-	learned  learning             // guarded by mu
-	stats    map[int]*RankStats   // by writer rank; guarded by mu
-	failure  error                // why nothing works any more; guarded by mu
-	failed   chan struct{}        // closed when failure is set
-	vain     map[int]bool         // writer ranks whose loss nobody has explained; guarded by mu
+	mu        sync.Mutex
+	writers   []int64              // identity of each writer rank towards us; guarded by mu
+	next      int32                // number of the next request
+	pending   map[int32]*request   // guarded by mu
+	preloads  map[block]*preloaded // guarded by mu
+	open      map[int64]bool       // steps that were begun and are not over; guarded by mu
+	forgot    int64                // steps up to here are over, but for the open ones; guarded by mu
+	dropped   []span               // steps that never begin, rising; guarded by mu
+	announced int64                // newest step whose metadata came; guarded by mu
+	early     earlyBlocks          // guarded by mu
+	learned   learning             // guarded by mu
+	stats     map[int]*RankStats   // by writer rank; guarded by mu
+	failure   error                // why nothing works any more; guarded by mu
+	failed    chan struct{}        // closed when failure is set
+	vain      map[int]bool         // writer ranks whose loss nobody has explained; guarded by mu
 }
 
 // NewEvpath returns the plane of a reader rank.
@@ -84,6 +89,9 @@ func NewEvpath(cfg EvpathConfig) *Evpath {
 	if cfg.MaxView == 0 {
 		cfg.MaxView = defaultMaxView
 	}
+	if cfg.MaxEarly == 0 {
+		cfg.MaxEarly = defaultMaxEarly
+	}
 	if cfg.Memory == nil {
 		cfg.Memory = func(n int) ([]byte, func()) { return make([]byte, n), func() {} }
 	}
@@ -93,7 +101,7 @@ func NewEvpath(cfg EvpathConfig) *Evpath {
 	return &Evpath{
 		failed: make(chan struct{}), vain: map[int]bool{},
 		cfg: cfg, pending: map[int32]*request{}, preloads: map[block]*preloaded{}, open: map[int64]bool{},
-		stats: map[int]*RankStats{}, forgot: -1, learned: learning{first: -1, asked: map[int]bool{}},
+		stats: map[int]*RankStats{}, forgot: -1, announced: -1, early: earlyBlocks{cost: map[int64]uint64{}}, learned: learning{first: -1, asked: map[int]bool{}},
 	}
 }
 
@@ -122,6 +130,7 @@ func (e *Evpath) Step(number int64, mode int32) step.Source {
 	e.Saw(number, mode)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.announce(number)
 	if !e.over(number) {
 		e.open[number] = true
 	}

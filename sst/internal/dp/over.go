@@ -1,6 +1,9 @@
 package dp
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // This file knows which steps are over: those that were ended, and those that are
 // not delivered. Blocks that come for them are not kept.
@@ -15,26 +18,38 @@ func (e *Evpath) Forget(number int64) {
 	defer e.mu.Unlock()
 	delete(e.open, number)
 	e.forgot = max(e.forgot, number)
+	e.announce(number)
 	e.dropped = slices.DeleteFunc(e.dropped, func(s span) bool { return s.to <= e.forgot })
 	e.sweep()
 }
 
 // Drop says that the steps from..to will never begin. Unlike with Forget, earlier
-// ones still may: a rank that is behind reads them yet. Steps are dropped in rising
-// order, so that a long row of them takes no more memory than one.
+// ones still may: a rank that is behind reads them yet. A row of them takes no more
+// memory than one.
 func (e *Evpath) Drop(from, to int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.drop(from, to)
+	e.announce(to)
+}
+
+// drop is Drop for who holds mu.
+func (e *Evpath) drop(from, to int64) {
 	if to <= e.forgot || from > to {
 		return
 	}
-	if n := len(e.dropped); n > 0 && e.dropped[n-1].to >= from-1 {
-		e.dropped[n-1].to = max(e.dropped[n-1].to, to)
-	} else {
-		e.dropped = append(e.dropped, span{from, to})
+	// Those that touch or overlap the new row become part of it.
+	first, _ := slices.BinarySearchFunc(e.dropped, from-1, endsBefore)
+	last := first
+	for ; last < len(e.dropped) && e.dropped[last].from <= to+1; last++ {
+		from, to = min(from, e.dropped[last].from), max(to, e.dropped[last].to)
 	}
+	e.dropped = slices.Replace(e.dropped, first, last, span{from, to})
 	e.sweep()
 }
+
+// endsBefore compares the end of a row with a step.
+func endsBefore(s span, number int64) int { return cmp.Compare(s.to, number) }
 
 // sweep gives back what was pushed for steps that are over. The caller holds mu.
 func (e *Evpath) sweep() {
@@ -50,6 +65,6 @@ func (e *Evpath) over(number int64) bool {
 	if e.open[number] {
 		return false
 	}
-	i, _ := slices.BinarySearchFunc(e.dropped, number, func(s span, n int64) int { return int(min(max(s.to-n, -1), 1)) })
+	i, _ := slices.BinarySearchFunc(e.dropped, number, endsBefore)
 	return number <= e.forgot || i < len(e.dropped) && e.dropped[i].from <= number
 }

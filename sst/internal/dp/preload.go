@@ -80,14 +80,15 @@ func (e *Evpath) end(b block, p *preloaded) {
 const maxRank = 1<<31 - 1
 
 // Push brings a preloaded block. The plane owns the memory until the step is
-// over, and then calls free. Repeats and steps that are over are dropped.
-func (e *Evpath) Push(m *sstmsg.Preload, free func()) {
+// over, and then calls free. Repeats and steps that are over are dropped. An error,
+// an ErrEarly, means that the writer is not to be trusted; the block is dropped.
+func (e *Evpath) Push(m *sstmsg.Preload, free func()) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	attached := e.writers != nil
 	if m.WriterRank < 0 || m.WriterRank > maxRank || attached && m.WriterRank >= int64(len(e.writers)) || e.failure != nil {
 		free()
-		return
+		return nil
 	}
 	rank, size := int(m.WriterRank), uint64(m.Data.Len())
 	var p *preloaded
@@ -97,10 +98,15 @@ func (e *Evpath) Push(m *sstmsg.Preload, free func()) {
 	e.countPush(rank, size, p == nil || p.here)
 	if p == nil || p.here {
 		free()
-		return
+		return nil
+	}
+	if err := e.admit(m); err != nil {
+		free()
+		return err
 	}
 	p.data, p.free, p.here = m.Data.Bytes(), free, true
 	p.wake()
+	return nil
 }
 
 // awaited returns the entry of a block of a step that is not over. The caller
