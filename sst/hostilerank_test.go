@@ -236,7 +236,7 @@ func TestStuckRankZero(t *testing.T) {
 	const soon = 50 * time.Millisecond
 	name := streamName(t)
 	cohorts := cohort.Local(2)
-	b := badRankOf(t, cohorts[0], "writer "+name+".sst")
+	badRankOf(t, cohorts[0], "writer "+name+".sst")
 	ends := func(what string, f func(ctx context.Context) error) {
 		t.Helper()
 		within(t, time.Second+soon, what, func() {
@@ -249,7 +249,7 @@ func TestStuckRankZero(t *testing.T) {
 		_, err := sst.Create(ctx, name, sst.WriterConfig{Session: quickSession(t), Cohort: cohorts[1]})
 		return err
 	})
-	b = badRankOf(t, cohorts[0], "writer "+name+".sst")
+	b := badRankOf(t, cohorts[0], "writer "+name+".sst")
 	b.say(1, &cp.Welcome{Base: 1, Ranks: 2})
 	b.say(1, &cp.Started{})
 	x := define(t, create(t, name, sst.WriterConfig{Cohort: cohorts[1], CloseTimeout: soon}), 4)
