@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"runtime"
 	"testing"
 	"time"
@@ -414,4 +415,60 @@ func TestSlowPeer(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestManySilentRanks registers ranks at addresses that take connections and say
+// nothing: the writer has few of them open at a time, and forgets the reader.
+func TestManySilentRanks(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	conns := make(chan net.Conn, 4096)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns <- c
+		}
+	}()
+	v := newCrewVictim(t, sst.WriterConfig{})
+	r := dials(t, v.name)
+	r.query()
+	m := r.registration()
+	m.SpecPreload = 1
+	addr := netip.MustParseAddrPort(l.Addr().String())
+	for i := range uint32(2000) {
+		c, err := cm.NewContact(addr, 1000+i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.CP = append(m.CP, sstmsg.CPReader{Contact: c.String(), ReaderID: int64(i)})
+		m.Evpath = append(m.Evpath, sstmsg.EvpathReader{Contact: c.String(), ReaderID: int64(i)})
+	}
+	r.send(r.link, m)
+	_, r.response = hear[*sstmsg.WriterResponse](r.fake)
+	r.activate()
+	go r.each(func(sstmsg.Message) {})
+	testutil.Eventually(t, "it is active", func() bool { i := v.writers[0].Info(); return len(i.Readers) == 2 && i.Readers[1].Active })
+	v.step()
+	v.take(t)
+	seen := 0
+	for quiet := false; !quiet; {
+		select {
+		case c := <-conns:
+			seen++
+			defer c.Close()
+		case <-time.After(500 * time.Millisecond):
+			quiet = true
+		}
+	}
+	if seen > 3*32 {
+		t.Errorf("%d connections at a time", seen)
+	}
+	r.cm.Close()
+	v.unharmed(t)
 }

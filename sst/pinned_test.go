@@ -65,10 +65,10 @@ func readsNothing(t *testing.T, preload int32) {
 }
 
 // quietly sends a message that the other side may not want any more.
-func (p *fakeReader) quietly(m sstmsg.Message) {
+func (r *fakeReader) quietly(m sstmsg.Message) {
 	f, parts, err := sstmsg.Encode(m, sstmsg.Options{Release: sstmsg.ReleaseMain})
 	if err != nil {
-		p.t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	_ = p.link.Send(carrier.Record{Format: f, Parts: parts})
+	_ = r.link.Send(carrier.Record{Format: f, Parts: parts})
 }

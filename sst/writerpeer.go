@@ -27,6 +27,7 @@ type attached struct {
 	served  uint64                // bytes that this process has sent to it
 	far     map[int][]farPush     // blocks that wait for a connection, by reader rank
 	links   map[int]carrier.Link  // to reader ranks that blocks were pushed to
+	dials   chan struct{}         // a token for each that is being dialled
 	gone    bool                  // dropped
 	// observer says that nobody waits for it.
 	observer bool

@@ -49,7 +49,7 @@ type farPush struct {
 // steps go out in order. The caller holds w.mu.
 func (w *Writer) pushFar(key readerKey, r *attached, rank int, p farPush) {
 	if r.far == nil {
-		r.far = map[int][]farPush{}
+		r.far, r.dials = map[int][]farPush{}, make(chan struct{}, maxDials)
 	}
 	queue, busy := r.far[rank]
 	if !busy && !w.session.background(func(ctx context.Context) { w.sendFar(ctx, key, r, rank) }) {
@@ -79,20 +79,30 @@ func (w *Writer) sendFar(ctx context.Context, key readerKey, r *attached, rank i
 	}
 }
 
+// maxDials is how many ranks of one reader are dialled at a time. A registration
+// can name very many, and none of them needs to answer.
+const maxDials = 32
+
 // rankLink returns the link to a reader rank, and makes it at first use. There
 // is one caller at a time for each rank.
 func (w *Writer) rankLink(ctx context.Context, r *attached, rank int) (carrier.Link, error) {
-	w.mu.Lock()
-	l := r.links[rank]
-	w.mu.Unlock()
-	if l != nil {
-		return l, nil
+	if l, err := w.knownLink(r, rank); l != nil || err != nil {
+		return l, err
+	}
+	select {
+	case r.dials <- struct{}{}:
+		defer func() { <-r.dials }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if _, err := w.knownLink(r, rank); err != nil { // another rank could not be reached
+		return nil, err
 	}
 	c, err := cm.ParseContact(r.ranks[rank].Contact)
 	if err != nil {
 		return nil, err
 	}
-	l, err = w.session.dial(ctx, c, w)
+	l, err := w.session.dial(ctx, c, w)
 	if err != nil {
 		return nil, err
 	}
@@ -107,6 +117,16 @@ func (w *Writer) rankLink(ctx context.Context, r *attached, rank int) (carrier.L
 	}
 	r.links[rank] = l
 	return l, nil
+}
+
+// knownLink returns the link to a reader rank, nil if there is none yet.
+func (w *Writer) knownLink(r *attached, rank int) (carrier.Link, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.gone {
+		return nil, ErrReaderFailed
+	}
+	return r.links[rank], nil
 }
 
 // pushBroke has a reader dropped that waits for a block in vain.

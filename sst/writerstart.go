@@ -3,7 +3,6 @@ package sst
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -35,7 +34,7 @@ func (w *Writer) leaderConfig(hello cp.WriterHello) cp.WriterConfig {
 	w.warn = p.warnBytes()
 	return cp.WriterConfig{
 		Members: w.ranks.size, Contact: hello.Contact, Params: hello.Params,
-		Plane: planeEvpath, Wire: w.wireParams(), PlaneInfo: func(rank int) string { return fmt.Sprintf("weft evpath rank %d", rank) },
+		Plane: planeEvpath, Wire: w.wireParams(),
 		Rendezvous: p.rendezvous(),
 		QueueLimit: p.QueueLimit, QueueLimitBytes: p.QueueLimitBytes, Discard: p.QueueFullPolicy == policyDiscard, BlockInBegin: p.BlockAt == atBeginStep,
 		Reserve: p.ReserveQueueLimit, FirstPrecious: p.FirstTimestepPrecious, Distribution: p.distribution(),

@@ -337,3 +337,24 @@ func FuzzContact(f *testing.F) {
 		}
 	})
 }
+
+// TestClip: what is cut off ends between two characters, and nonsense is cut all
+// the same.
+func TestClip(t *testing.T) {
+	long := strings.Repeat("x", maxText-1)
+	for name, c := range map[string]struct{ text, want string }{
+		"empty":            {"", ""},
+		"fits":             {long + "y", long + "y"},
+		"too long":         {long + "yz", long + "y"},
+		"half a rune":      {long + "ä", long},
+		"half of four":     {long[:maxText-3] + "\U0001F600", long[:maxText-3]},
+		"whole rune":       {long[:maxText-2] + "äz", long[:maxText-2] + "ä"},
+		"no rune anywhere": {strings.Repeat("\x80", maxText+9), strings.Repeat("\x80", maxText-4)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := clip(c.text); got != c.want {
+				t.Errorf("%d bytes, want %d: ...%q", len(got), len(c.want), got[max(0, len(got)-6):])
+			}
+		})
+	}
+}

@@ -37,9 +37,10 @@ type dialer struct {
 	find finder
 	at   string // where rank 0 is looked for, in words
 
-	mu   sync.Mutex
-	last error // of the last attempt
-	met  bool  // connected: the others are waited for
+	mu      sync.Mutex
+	last    error // of the last attempt
+	met     bool  // connected: the others are waited for
+	refused bool  // by somebody, and that was logged
 }
 
 // dial connects a rank that is not 0, and waits until all others are connected. at
@@ -101,7 +102,7 @@ func (d *dialer) join(ctx context.Context) error {
 // tried again; a refusal by rank 0 itself does not pass.
 func (d *dialer) reach(ctx context.Context) (net.Conn, error) {
 	for delay := 20 * time.Millisecond; ; delay = min(2*delay, 250*time.Millisecond) {
-		p, err := d.find(ctx, d.note)
+		p, err := d.find(ctx, d.failed)
 		if err != nil {
 			return nil, d.withLast(err)
 		}
@@ -109,18 +110,25 @@ func (d *dialer) reach(ctx context.Context) (net.Conn, error) {
 		if err == nil || isFinal(err, p) {
 			return conn, err
 		}
-		d.note(err)
+		d.failed(err)
 		if err := pause(ctx, delay); err != nil {
 			return nil, d.withLast(fmt.Errorf("%s: %w", p.from, err))
 		}
 	}
 }
 
-// note keeps what the last attempt met.
-func (d *dialer) note(err error) {
+// failed notes an attempt that came to nothing. A refusal that may pass by is told
+// at its first, and not only when the time is up: it may be a wrong token.
+func (d *dialer) failed(err error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.last = err
+	_, refused := errors.AsType[*refusal](err)
+	first := refused && !d.refused
+	d.refused = d.refused || refused
+	d.mu.Unlock()
+	if first {
+		d.t.config.Logger.Info("cohort: refused, and goes on looking for rank 0", "rank", d.t.rank, "of", d.t.size, "at", d.at, "err", err)
+	}
 }
 
 // withLast adds what the last attempt met.
@@ -159,7 +167,7 @@ type caller struct {
 
 // knock makes one attempt at a place.
 func (d *dialer) knock(ctx context.Context, p place) (net.Conn, error) {
-	c, err := d.callAll(ctx, p)
+	c, err := d.t.config.callAll(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +185,7 @@ const stagger = 50 * time.Millisecond
 
 // callAll dials all addresses of a place and returns the first where the right one
 // greets. Where another was reached as well, somebody looked in and left.
-func (d *dialer) callAll(ctx context.Context, p place) (*caller, error) {
+func (c *TCPConfig) callAll(ctx context.Context, p place) (*caller, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan caller, len(p.addrs))
@@ -187,7 +195,7 @@ func (d *dialer) callAll(ctx context.Context, p place) (*caller, error) {
 				answers <- caller{err: fmt.Errorf("%s: %w", addr, err)}
 				return
 			}
-			answers <- d.call(ctx, addr, p.id)
+			answers <- c.call(ctx, addr, p.id)
 		}()
 	}
 	var won *caller
@@ -222,8 +230,7 @@ func joinAttempts(errs []error) error {
 }
 
 // call dials an address and hears the greeting.
-func (d *dialer) call(ctx context.Context, addr string, want *cohortID) caller {
-	c := &d.t.config
+func (c *TCPConfig) call(ctx context.Context, addr string, want *cohortID) caller {
 	ctx, cancel := context.WithTimeout(ctx, c.DialTimeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"unicode/utf8"
 )
 
 // What frames say. An ID is the sender's own number for a channel, from 1, on
@@ -179,5 +180,14 @@ func cutText(b []byte, limit int) (text string, rest []byte, err error) {
 	return string(b[:n]), b[n:], nil
 }
 
-// clip shortens a text to what a frame may hold.
-func clip(text string) string { return text[:min(len(text), maxText)] }
+// clip shortens a text to what a frame may hold, between two characters.
+func clip(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	n := maxText
+	for n > maxText-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}

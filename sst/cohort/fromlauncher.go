@@ -157,8 +157,7 @@ func (s *starter) free(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	d := &dialer{t: newTCP(c)}
-	alive, err := d.callAll(ctx, place{addrs: there.addrs, id: &there.id})
+	alive, err := c.callAll(ctx, place{addrs: there.addrs, id: &there.id})
 	if err != nil {
 		return ctx.Err()
 	}

@@ -13,6 +13,9 @@ const (
 	// eventCost is what an event counts in limits besides its bytes, so that
 	// many small messages are bounded as well.
 	eventCost = 64
+
+	// channelCost is what a channel counts that waits for a Join, besides its name.
+	channelCost = 512
 )
 
 // key names a channel: the n-th of a name, from 1.
@@ -20,6 +23,9 @@ type key struct {
 	name string
 	n    uint32
 }
+
+// cost is what the record of a channel counts in the limit of what is kept.
+func (k key) cost() int { return channelCost + len(k.name) }
 
 // mover brings what a rank does to other ranks. All calls come with the lock of
 // the hub held and must not block. What comes from other ranks enters through the
@@ -92,7 +98,7 @@ func (h *hub) Join(name string, handler Handler) (Channel, error) {
 	if c == nil {
 		c = h.add(k)
 	} else {
-		h.kept -= eventCost + c.bytes
+		h.kept -= k.cost() + c.bytes
 	}
 	h.lastID++
 	c.id = h.lastID
@@ -128,7 +134,7 @@ func (h *hub) find(k key) *channel {
 	if h.closed || k.n <= h.joins[k.name] {
 		return nil
 	}
-	h.kept += eventCost
+	h.kept += k.cost()
 	return h.add(k)
 }
 
@@ -176,6 +182,9 @@ func (h *hub) lose(rank int, err error, left []key) ([]key, bool) {
 		return nil, false
 	}
 	for _, k := range left {
+		if h.limit > 0 && h.kept > h.limit {
+			break // it hears of the loss once too often
+		}
 		if c := h.find(k); c != nil {
 			c.left[rank] = struct{}{}
 		}

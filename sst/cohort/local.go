@@ -11,6 +11,10 @@ func Solo() Cohort { return Local(1)[0] }
 // Local returns the n ranks of a cohort that lives in this process, in order; n
 // below 1 means 1. Messages are handed over without a copy. A rank that is closed
 // with open channels is dead for the others.
+//
+// What a rank has not yet handled is kept without a bound, as are messages for a
+// channel that it has not joined: whoever sends much must hear of it in turn, as
+// streams do.
 func Local(n int) []Cohort {
 	ranks := make([]Cohort, max(n, 1))
 	group := &localGroup{ranks: make([]*local, len(ranks))}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -581,6 +582,39 @@ func TestManyChannelsNeverJoined(t *testing.T) {
 		}()
 		wants(t, "what is told", e.next().lost, ErrLimit)
 		<-done
+		r.Close()
+	}
+}
+
+// Their names count as well: a rank that joins and leaves what nobody else has
+// takes no more memory than the limit says, or a small multiple.
+func TestLongNamesNeverJoined(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	const limit = 4 << 20
+	name := strings.Repeat("x", maxName-8)
+	left := func(i uint32) key { return key{n: 1, name: fmt.Sprintf("%08x%s", i, name)} }
+	for rank := range 2 {
+		r, conn := pair(t, rank, func(x *TCPConfig) { x.MaxKept = limit })
+		e := join(t, r, "s")
+		before, most := heap(), int64(0)
+		for i := range uint32(40_000) {
+			b := append(wire(frame{kind: frameJoin, id: i, body: appendJoin(nil, left(i))}), wire(frame{kind: frameLeave, id: i})...)
+			if _, err := conn.Write(b); err != nil {
+				break
+			}
+			if i%2000 == 0 {
+				most = max(most, heap()-before)
+			}
+		}
+		wants(t, "what is told", e.next().lost, ErrLimit)
+		if most > 4*limit {
+			t.Errorf("%d MiB are taken, the limit is %d", most>>20, limit>>20)
+		}
 		r.Close()
 	}
 }

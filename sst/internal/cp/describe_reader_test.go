@@ -136,11 +136,7 @@ func nameMember(actions []ReaderMemberAction) []string {
 		case EndOfStream:
 			out = append(out, "end: "+readerErr(a.Err))
 		case Forget:
-			s := fmt.Sprintf("forget %d", a.Step)
-			if a.Keep != nil {
-				s += fmt.Sprintf(" but %v", a.Keep)
-			}
-			out = append(out, s)
+			out = append(out, fmt.Sprintf("forget %d", a.Step))
 		case Expect:
 			out = append(out, fmt.Sprintf("expect %d", a.Step))
 		case Drop:

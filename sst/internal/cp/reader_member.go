@@ -236,15 +236,6 @@ func (m *ReaderMember) advance() bool {
 	return false
 }
 
-// forget lets preloaded data go, up to a step that is over.
-func (m *ReaderMember) forget(step int64) {
-	f := Forget{Step: step}
-	if n, _ := slices.BinarySearch(m.open, step); n > 0 {
-		f.Keep = slices.Clone(m.open[:n])
-	}
-	m.emit(f)
-}
-
 func (m *ReaderMember) retain(step int64) {
 	if m.current == step && step >= 0 {
 		m.current = -1
@@ -260,7 +251,7 @@ func (m *ReaderMember) release(step int64) {
 	if m.current == step {
 		m.current = -1
 	}
-	m.forget(step)
+	m.emit(Forget{step})
 	if m.phase != ReaderLeft || m.cfg.Leads {
 		m.tell(&Released{step})
 	}

@@ -63,11 +63,8 @@ type (
 	// EndOfStream ends a Next: no more steps. Err is nil after WriterClose.
 	EndOfStream struct{ Err error }
 	// Forget drops data that was preloaded for the step and all before it, except
-	// for those in Keep, which the application still has.
-	Forget struct {
-		Step int64
-		Keep []int64
-	}
+	// for those that are open.
+	Forget struct{ Step int64 }
 	// Drop says that the steps From..To will not be delivered, although earlier ones
 	// may still be: what was preloaded for them goes, whenever it comes.
 	Drop struct{ From, To int64 }

@@ -104,7 +104,7 @@ var memberTable = map[string][]memberLine{
 		at(Retain{0}),
 		at(Retain{0}),
 		at(Next{}, "absorb 1", "deliver 1"),
-		at(Release{1}, "forget 1 but [0]", "tell released 1"),
+		at(Release{1}, "forget 1", "tell released 1"),
 		at(Next{}, "absorb 2", "deliver 2"),
 		at(Retain{2}),
 		at(Release{0}, "forget 0", "tell released 0"),
@@ -272,7 +272,7 @@ var memberTable = map[string][]memberLine{
 		at(toldFailed(ErrClosed)),
 		at(Lock{}),
 		at(Retain{1}),
-		at(Release{1}, "forget 1 but [0]", "tell released 1"),
+		at(Release{1}, "forget 1", "tell released 1"),
 		at(Release{0}, "forget 0", "tell released 0"),
 	),
 	"messages of a leader that is out of its mind": reading(

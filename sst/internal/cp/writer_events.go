@@ -29,12 +29,11 @@ var distributionNames = [...]string{"AllToAll", "RoundRobin", "OnDemand"}
 
 // WriterConfig is what the leader of a writer needs to know.
 type WriterConfig struct {
-	Members   int                   // of the cohort, at least 1
-	Contact   string                // how readers reach member 0
-	Params    string                // effective parameters of member 0: every member must have the same
-	Plane     string                // data plane served to everybody
-	Wire      sstmsg.Params         // parameters as readers see them
-	PlaneInfo func(rank int) string // text about a rank's data plane; never parsed, never empty; nil: made up
+	Members int           // of the cohort, at least 1
+	Contact string        // how readers reach member 0
+	Params  string        // effective parameters of member 0: every member must have the same
+	Plane   string        // data plane served to everybody
+	Wire    sstmsg.Params // parameters as readers see them
 
 	Rendezvous int // readers that Started waits for; observers do not count
 

@@ -160,13 +160,9 @@ func (w *WriterLeader) answer(r *attendee) {
 	w.emit(SendToReader{r.key, m})
 }
 
-// planeInfo must not be empty: real readers crash without a text.
+// planeInfo is a text about a rank's data plane, which nobody parses. It must not
+// be empty: real readers crash without one.
 func (w *WriterLeader) planeInfo(rank int) string {
-	if w.cfg.PlaneInfo != nil {
-		if s := w.cfg.PlaneInfo(rank); s != "" {
-			return s
-		}
-	}
 	return fmt.Sprintf("weft %s rank %d", w.cfg.Plane, rank)
 }
 

@@ -109,7 +109,7 @@ func TestWriterCohortFails(t *testing.T) {
 func TestWriterResponse(t *testing.T) {
 	w := NewWriterLeader(WriterConfig{
 		Members: 3, Contact: "here", Wire: sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5},
-		PlaneInfo: func(rank int) string { return []string{"p0", "", "p2", "p3"}[rank] }, Plane: "evpath",
+		Plane: "evpath",
 	})
 	w.Handle(FromMember{0, &WriterHello{Ranks: 2, Contact: "here"}})
 	w.Handle(FromMember{1, &WriterHello{Ranks: 1, Contact: "there"}})
@@ -132,7 +132,7 @@ func TestWriterResponse(t *testing.T) {
 	want := &sstmsg.WriterResponse{
 		Condition: 4, Params: &sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5},
 		CP:     []sstmsg.CPWriter{{Contact: "tunnel", WriterID: 1}, {Contact: "tunnel", WriterID: 2}, {Contact: "there", WriterID: 3}, {Contact: "tunnel", WriterID: 4}},
-		Evpath: []sstmsg.EvpathWriter{{Contact: "p0", WriterID: 11}, {Contact: "weft evpath rank 1", WriterID: 12}, {Contact: "p2", WriterID: 13}, {Contact: "p3", WriterID: 14}},
+		Evpath: []sstmsg.EvpathWriter{{Contact: "weft evpath rank 0", WriterID: 11}, {Contact: "weft evpath rank 1", WriterID: 12}, {Contact: "weft evpath rank 2", WriterID: 13}, {Contact: "weft evpath rank 3", WriterID: 14}},
 	}
 	if d := cmp.Diff(want, m); d != "" {
 		t.Error(d)

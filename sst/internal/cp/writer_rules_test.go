@@ -430,6 +430,17 @@ var writerScripts = []struct {
 		step -> [1]: no step 1; all: published 1; all: free 1
 		finish -> [1]: close after 1; all: free 0; all: drained
 		end -> drop [1]: ErrClosed`},
+	{"an observer activates when the step that was announced to it is gone", nil, `
+		reader 1 -> all: admit [1]; [1]: response, next 0
+		activate 1 ->
+		step -> [1]: step 0; all: published 0
+		observer 2 -> all: admit [2]; [2]: response, next 0
+		release 1 0 -> all: free 0
+		activate 2 ->
+		step -> [1]: step 1; [2]: step 1; all: published 1
+		release 1 1 ->
+		release 2 1 -> all: free 1
+		finish -> [1]: close after 1; [2]: close after 1; all: drained`},
 	{"observers take no part in a distribution", func(c *WriterConfig) { c.Distribution = OnDemand }, `
 		observer 1 -> all: admit [1]; [1]: response, next 0
 		activate 1 ->

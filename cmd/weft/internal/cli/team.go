@@ -245,7 +245,7 @@ func (t *team) ended(e *ending) {
 		switch {
 		case e == nil:
 			return
-		case worst.well(), worst.Text == "" && e.Text != "", worst.Follow && !e.Follow && !e.well():
+		case worst.well(), worst.Text == "" && e.Text != "", worst.Follow && !e.Follow && e.Text != "":
 			worst = e
 		}
 	}
