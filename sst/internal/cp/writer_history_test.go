@@ -3,6 +3,7 @@ package cp
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -289,6 +290,11 @@ func (s *writerSim) judgeReader(r *writerSimReader) {
 	}
 	if r.seenWhole != len(r.whole) || r.seenHollow != len(r.hollow) {
 		s.t.Errorf("reader %d has seen %d steps and %d dropped ones, it was sent %d and %d", r.key, r.seenWhole, r.seenHollow, len(r.whole), len(r.hollow))
+	}
+	for _, n := range r.due {
+		if !slices.Contains(r.hollow, n) {
+			s.t.Errorf("reader %d was never told that step %d was discarded", r.key, n)
+		}
 	}
 	if r.observer || s.cfg.Distribution != AllToAll || !r.active {
 		return

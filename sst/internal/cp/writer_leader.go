@@ -192,6 +192,9 @@ func (w *WriterLeader) sayClose(r *attendee, code int32, why error) bool {
 	if r.closeSent && code == sstmsg.CloseNormal {
 		return true
 	}
+	if code == sstmsg.CloseNormal && r.state == attending {
+		w.announceOwed(r, w.next)
+	}
 	r.closeSent = true
 	m := &sstmsg.WriterClose{ReaderID: r.controlID, FinalStep: w.last, Code: code}
 	if code != sstmsg.CloseNormal {

@@ -36,19 +36,38 @@ func (w *WriterLeader) publish() {
 // (docs/wire/sst.md §7.4). Formats and attributes come with the next step: its
 // records may need them.
 //
-// Where steps are dealt out, it was nobody's in particular, and readers are used
-// to gaps. To announce it would keep those before it from going to somebody else.
+// Where steps are dealt out, it was nobody's in particular, and readers are used to
+// gaps. To announce it at once would keep those before it from going to somebody
+// else, so Weft readers hear of it before their next step, or at the end.
 func (w *WriterLeader) discard() {
 	number := w.next
 	w.next++
 	w.dropped++
 	for _, r := range w.readers {
-		if r.state == attending && (r.observer || w.cfg.Distribution == AllToAll) {
+		switch {
+		case r.state != attending:
+		case r.observer || w.cfg.Distribution == AllToAll:
 			w.announce(r, number)
+		case r.weft && len(r.owed) < maxOwed:
+			r.owed = append(r.owed, number)
 		}
 	}
 	w.verdict(number, Discarded, Fault{})
 	w.chase()
+}
+
+// maxOwed bounds what a reader can still be told of discarded steps: more are a gap
+// as others.
+const maxOwed = 1024
+
+// announceOwed tells a reader of the discarded steps before a number.
+func (w *WriterLeader) announceOwed(r *attendee, before int64) {
+	for len(r.owed) > 0 && r.owed[0] < before {
+		w.announce(r, r.owed[0])
+		if r.owed = r.owed[1:]; len(r.owed) == 0 {
+			r.owed = nil
+		}
+	}
 }
 
 // announce tells an active reader that it will not get a step.

@@ -43,10 +43,11 @@ type attendee struct {
 	sent     int64
 	released int64
 	dropped  int64
-	lastSent int64 // or the step before the one that its WriterResponse announced
-	base     int64 // newest step it has caught up with
-	from     int64 // steps before this one went by while it had nothing to do
-	asks     int   // unanswered ReaderRequestStep
+	lastSent int64   // or the step before the one that its WriterResponse announced
+	base     int64   // newest step it has caught up with
+	from     int64   // steps before this one went by while it had nothing to do
+	owed     []int64 // RoundRobin, OnDemand: discarded steps that it was not told of
+	asks     int     // unanswered ReaderRequestStep
 	askedAt  uint64
 }
 
@@ -240,6 +241,7 @@ func (w *WriterLeader) show(r *attendee, s *heldStep) {
 // send hands a step to an active reader, with what it lacks of formats and
 // attributes.
 func (w *WriterLeader) send(r *attendee, s *heldStep) {
+	w.announceOwed(r, s.number)
 	m := &sstmsg.TimestepMetadata{
 		ReaderID:   r.controlID,
 		Step:       s.number,

@@ -399,6 +399,32 @@ var writerScripts = []struct {
 		ask 1 -> [1]: step 0
 		lose 1 -> drop [1]: errTest; all: dismiss [1]
 		ask 2 -> [2]: step 0`},
+	{"on demand with discard: a Weft reader is told before its next step, and at the end", func(c *WriterConfig) { c.Distribution, c.QueueLimit, c.Discard = OnDemand, 1, true }, `
+		weft 1 -> all: admit [1]; [1]: response, next 0
+		activate 1 ->
+		step -> notice; all: published 0
+		step -> all: discarded 1
+		ask 1 -> [1]: step 0
+		release 1 0 -> all: free 0
+		ask 1 ->
+		step -> [1]: no step 1; [1]: step 2; all: published 2
+		step -> all: discarded 3
+		step -> all: discarded 4
+		finish -> [1]: no step 3; [1]: no step 4; [1]: close after 2
+		release 1 2 -> all: free 2; all: drained`},
+	{"on demand with discard: what is announced keeps no step from anybody", func(c *WriterConfig) { c.Distribution, c.QueueLimit, c.Discard = OnDemand, 1, true }, `
+		weft 1 -> all: admit [1]; [1]: response, next 0
+		activate 1 ->
+		weft 2 -> all: admit [2]; [2]: response, next 0
+		activate 2 ->
+		ask 1 ->
+		step -> [1]: step 0; all: published 0
+		step -> all: discarded 1
+		ask 2 ->
+		lose 1 -> drop [1]: errTest; all: dismiss [1]; [2]: step 0
+		release 2 0 -> all: free 0
+		ask 2 ->
+		step -> notice; [2]: no step 1; [2]: step 2; all: published 2`},
 	{"on demand with discard: readers see a gap", func(c *WriterConfig) { c.Distribution, c.QueueLimit, c.Discard = OnDemand, 1, true }, `
 		reader 1 -> all: admit [1]; [1]: response, next 0
 		activate 1 ->

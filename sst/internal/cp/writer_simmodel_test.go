@@ -131,6 +131,11 @@ func (m *writerSimModel) verdict(v Verdict) {
 		s.t.Fatalf("step %d of %d bytes was discarded: policy Discard %v, queue full %v, members %v", v.Step, size, s.cfg.Discard, m.full(size), crammed(shares))
 	}
 	m.discard++
+	for _, r := range s.readers {
+		if r.active && r.weft && !r.gone && !r.closed && (r.observer || !m.all()) {
+			r.due = append(r.due, v.Step)
+		}
+	}
 	m.steps = append(m.steps, &writerSimStep{number: v.Step, discarded: true, freed: true})
 }
 

@@ -26,6 +26,7 @@ type writerSimReader struct {
 	whole    []int64 // steps sent
 	owes     int64   // steps before this one went by while it had nothing to do
 	hollow   []int64 // steps announced as discarded
+	due      []int64 // steps discarded while it was there, that are to be announced some time
 	closed   bool    // WriterClose sent
 	code     int32
 	pushed   []int64 // steps pushed, before they are sent
