@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -305,7 +306,9 @@ func TestReaderCohortOrder(t *testing.T) {
 				case k == 7 && len(held) > 0:
 					err = r.Retain(held[rng.IntN(len(held))])
 				case k == 8 && len(held) > 0:
-					if err = verify(ctx, held[rng.IntN(len(held))]); errors.Is(err, step.ErrStepEnded) {
+					// Once rank 0 has gone the writer has forgotten us all: a read may fail, but
+					// never bring something else.
+					if err = verify(ctx, held[rng.IntN(len(held))]); err != nil && !strings.Contains(err.Error(), ", want ") {
 						err = nil
 					}
 				case k == 9:

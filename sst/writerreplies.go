@@ -8,21 +8,20 @@ import (
 )
 
 // A block on its way to a reader, asked for or pushed, keeps the memory of its step
-// until it is sent. Who gives a step back has its blocks, as a rule; who asks, gives
-// back and takes nothing off its connection could make a writer keep every step. With
-// a limit on the queue such steps count there (writerunsent.go), so that the writer
-// waits for who is only slow. Without one, and for observers, whom nobody waits for,
-// this file sets the limit.
+// until it is sent. With a limit on the queue such steps count there
+// (writerunsent.go), so that the writer waits for who is only slow; without one the
+// user has said that nobody is waited for. Nobody waits for observers, ever: one that
+// asks, gives back and takes nothing off its connection could make a writer keep every
+// step. An observer has one step at a time, so an honest one takes as it goes on.
 
-// maxUnread is how many steps in a row a peer may give back while nothing that is
+// maxUnread is how many steps in a row an observer may give back while nothing that is
 // queued for it moves.
 const maxUnread = 16
 
-// noteReply notes that a block of a step goes out to a reader on a link. The caller
-// holds mu.
+// noteReply notes that a block of a step goes out to an observer on a link. The
+// caller holds mu.
 func (w *Writer) noteReply(step int64, r *attached, l carrier.Link) {
-	limited := w.cfg.Params.QueueLimit > 0 || w.cfg.Params.QueueLimitBytes > 0
-	if limited && !r.observer || w.steps[step] == nil { // it was given back before
+	if !r.observer || w.steps[step] == nil { // it was given back before
 		return
 	}
 	if links := w.replied[step]; !slices.Contains(links, l) {
