@@ -15,6 +15,10 @@ import (
 // queued for it moves.
 const maxUnread = 16
 
+// minUnread is how many bytes must be queued for it, at least: an honest peer may give
+// back many small steps while one write is under way.
+const minUnread = 64 << 20
+
 // noteReply notes that a block of a step goes out on a link. The caller holds mu.
 func (w *Writer) noteReply(step int64, l carrier.Link) {
 	if w.steps[step] == nil {
@@ -49,7 +53,7 @@ func (s *Session) takesReplies(l carrier.Link) bool {
 	u := s.links[l]
 	switch {
 	case u == nil: // it is gone
-	case info.QueuedRecords == 0 || info.MessagesOut != u.written:
+	case info.QueuedRecords == 0 || info.MessagesOut != u.written || info.QueuedBytes < minUnread:
 		u.written, u.unread = info.MessagesOut, 0
 	default:
 		u.unread++
