@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 )
 
 // edit returns a copy of b with the bytes at off replaced.
@@ -150,37 +149,5 @@ func TestParseTwoNames(t *testing.T) {
 	}
 	if f.FieldIndex("a") != 0 || f.NewRecord().Child("S").Index("a") != 0 {
 		t.Error("not the first one")
-	}
-}
-
-// A BP5 format has a field for each variable; 100 000 of them must not take
-// more than linear time.
-func TestParseMany(t *testing.T) {
-	if testing.Short() {
-		t.Skip("large")
-	}
-	took := func(n int) time.Duration {
-		f, rec := wide(t, n)
-		start := time.Now()
-		g, _, err := Parse(f.Body())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, _, err := g.Record(rec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		top := r.Top()
-		for i := range top.NumFields() {
-			if top.Index(top.Field(i).Name) != i {
-				t.Fatalf("field %d is not found by its name", i)
-			}
-		}
-		return time.Since(start)
-	}
-	small, large := took(10_000), took(100_000)
-	t.Logf("10 000 fields: %v, 100 000: %v", small, large)
-	if large > 30*small+time.Second/2 { // linear is 10 times, quadratic 100 times
-		t.Errorf("10 000 fields took %v, 100 000 took %v", small, large)
 	}
 }

@@ -220,25 +220,6 @@ func TestSendFails(t *testing.T) {
 	}
 }
 
-// TestLargeRead cuts a piece that no single reply could bring.
-func TestLargeRead(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes 1 GiB of address space")
-	}
-	e, sent := newPlane(t)
-	dst := make([]byte, maxRequest+5) // never touched, so never resident
-	ctx, cancel := context.WithCancelCause(t.Context())
-	done := read(ctx, e, 0, ModeRequest, step.Piece{Rank: 0, Offset: 3, Dst: dst})
-	first, second := next(t, "request", sent).msg, next(t, "request", sent).msg
-	if first.Offset != 3 || first.Length != maxRequest || second.Offset != 3+maxRequest || second.Length != 5 {
-		t.Errorf("%+v, %+v", first, second)
-	}
-	cancel(errTest)
-	if err := next(t, "end of Read", done); !errors.Is(err, errTest) {
-		t.Error(err)
-	}
-}
-
 // TestNoWriteAfterReturn cancels reads while answers come in. Under -race any
 // write behind the return is a report; without, the mark shows it.
 func TestNoWriteAfterReturn(t *testing.T) {

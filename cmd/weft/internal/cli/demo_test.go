@@ -61,11 +61,7 @@ func TestDemoOutputFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer full.Close()
+	full := openFull(t)
 	r, broken, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -209,12 +209,7 @@ func TestScreen(t *testing.T) {
 }
 
 func TestScreenOutputFails(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer full.Close()
-	s := screen{w: full, size: func() (int, int) { return 80, 24 }}
+	s := screen{w: openFull(t), size: func() (int, int) { return 80, 24 }}
 	if err := s.draw([]string{"a"}); !isOutput(err) {
 		t.Errorf("%v", err)
 	}
