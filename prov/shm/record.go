@@ -6,31 +6,34 @@ import (
 	"fmt"
 )
 
-// A record of a lane. The ring gives it a length and says where it starts; what is in it is here.
-// It begins with a word, then come those words that the operation has, then the payload.
+// A record of a lane. The ring gives it a length and says where it starts; what is in it is here:
 //
-//	0 u8 op | u8 flags | u16 status | u32 context
-//	8 the words of the operation, 8 bytes each, in the order of the list below
+//	0 u8 op | u8 flags | u16 status | u32 0
+//	  u64 context, if the operation has one
+//	  the words of the operation, 8 bytes each, in the order of the list below
 //	  u64 data, with recData
 //	  u64 after, with recAfter
 //	  payload
 //
-// A context is an entry of the table of the side that will read it back (handle). A place is the
-// segment (high half) and the length (low half) of memory of the sender.
+// A context names a record of the side that will get it back (Pool). A place is a segment (high half) and a length
+// (low half) of memory of the sender; with noSegment the bytes are the payload.
 //
-//	op         lane     words                        payload  answer
-//	opInline   data     tag                          message  opAck with recAck
-//	opPlaced   data     tag, place, offset           -        opAck
-//	opOffer    data     tag, length                  -        opClear
-//	opNote     data     length                       -        -
-//	opAck      control  -                            -        -
-//	opClear    control  own context, wanted length   -        opChunk...
-//	opChunk    control  position, place, offset      bytes, where the place has noSegment
-//	opRead     control  key, offset, length          -        opChunk... or opDone
-//	opWrite    control  key, offset, length          all bytes, with recWhole   opDone or opClear
-//	opDone     control  -                            -        -
-//	opAtomic   control  key, offset, code and type   operands, compares         opOld or opDone
-//	opOld      control  -                            old elements
+//	op         lane     context  words                  data  payload          answer
+//	opInline   data     recAck   tag                    yes   message          opAck with recAck
+//	opPlaced   data     yes      tag, place, offset     yes   -                opAck
+//	opOffer    data     yes      tag, length            yes   -                opClear
+//	opNote     data     -        length                 yes   -                -
+//	opAck      control  yes      -                      -     -                -
+//	opClear    control  yes      own context, wanted    base  -                opChunk...
+//	opChunk    control  yes      position, place, offset -    bytes            -
+//	opRead     control  yes      key, offset, length    base  -                opChunk... or opDone
+//	opWrite    control  yes      key, offset, length    base  with recWhole    opDone, or opClear and opDone
+//	opDone     control  yes      -                      -     -                -
+//	opAtomic   control  yes      key, offset, kind      -     operands         opOld
+//	opOld      control  yes      -                      -     old elements     -
+//
+// The data of opRead and opWrite is the position in the initiator's buffer at which the piece starts; opClear
+// brings it back.
 const (
 	opInline = iota + 1 // a message
 	opPlaced            // a message that lies in the sender's memory
@@ -52,7 +55,7 @@ const (
 	recTagged = 1 << iota // of a message: it goes to tagged receives
 	recData               // has data
 	recAfter              // the control lane must have been read up to a position first
-	recAck                // the receiver answers when the bytes are in its buffer
+	recAck                // of a message: the receiver answers when the bytes are in its buffer
 	recLast               // the last chunk
 	recWhole              // all bytes of the write are here
 	recResult             // of an atomic: the old elements are wanted
@@ -72,13 +75,21 @@ const (
 const (
 	noSegment  = ^uint32(0)
 	wordLen    = 8
-	recordHead = wordLen * 7 // of the longest: op, 4 words, data, after
+	recordHead = wordLen * 7 // of the longest: first word, context, 3 words, data, after
 	maxInline  = 4096        // payload of a record
 )
 
-// recordWords is how many words each operation has.
-var recordWords = [opCount]uint8{
-	opInline: 1, opPlaced: 3, opOffer: 2, opNote: 1, opClear: 2, opChunk: 3, opRead: 3, opWrite: 3, opAtomic: 3,
+// form is what an operation's record has.
+type form struct {
+	context bool
+	words   uint8
+	control bool // the lane
+}
+
+var forms = [opCount]form{
+	opInline: {false, 1, false}, opPlaced: {true, 3, false}, opOffer: {true, 2, false}, opNote: {false, 1, false},
+	opAck: {true, 0, true}, opClear: {true, 2, true}, opChunk: {true, 3, true}, opRead: {true, 3, true}, opWrite: {true, 3, true},
+	opDone: {true, 0, true}, opAtomic: {true, 3, true}, opOld: {true, 0, true},
 }
 
 // errRecord is wrapped by what a record can have wrong.
@@ -88,20 +99,26 @@ var errRecord = errors.New("malformed record")
 type record struct {
 	op, flags   uint8
 	status      uint16
-	context     uint32
+	context     uint64
 	words       [3]uint64
 	data, after uint64
 	payload     []byte
 }
 
-// place packs a segment and a length below 4 GiB in one word, as opPlaced and opChunk have them.
+// place packs a segment and a length below 4 GiB in one word.
 func place(segment uint32, length int) uint64 { return uint64(segment)<<32 | uint64(uint32(length)) }
 
 func unplace(w uint64) (segment uint32, length uint64) { return uint32(w >> 32), w & (1<<32 - 1) }
 
+// hasContext says whether a record has a context.
+func hasContext(op, flags uint8) bool { return forms[op].context || flags&recAck != 0 }
+
 // recordLen is what a record takes without its payload.
 func recordLen(op, flags uint8) int {
-	n := 1 + int(recordWords[op])
+	n := 1 + int(forms[op].words)
+	if hasContext(op, flags) {
+		n++
+	}
 	if flags&recData != 0 {
 		n++
 	}
@@ -113,49 +130,58 @@ func recordLen(op, flags uint8) int {
 
 // put writes the record into b, which must have room for it, and returns how many bytes it took. The payload is copied.
 func (r *record) put(b []byte) int {
-	binary.LittleEndian.PutUint64(b, uint64(r.op)|uint64(r.flags)<<8|uint64(r.status)<<16|uint64(r.context)<<32)
-	n := wordLen
-	for i := range recordWords[r.op] {
-		binary.LittleEndian.PutUint64(b[n:], r.words[i])
+	n := 0
+	word := func(w uint64) {
+		binary.LittleEndian.PutUint64(b[n:], w)
 		n += wordLen
+	}
+	word(uint64(r.op) | uint64(r.flags)<<8 | uint64(r.status)<<16)
+	if hasContext(r.op, r.flags) {
+		word(r.context)
+	}
+	for i := range forms[r.op].words {
+		word(r.words[i])
 	}
 	if r.flags&recData != 0 {
-		binary.LittleEndian.PutUint64(b[n:], r.data)
-		n += wordLen
+		word(r.data)
 	}
 	if r.flags&recAfter != 0 {
-		binary.LittleEndian.PutUint64(b[n:], r.after)
-		n += wordLen
+		word(r.after)
 	}
 	return n + copy(b[n:], r.payload)
 }
 
-// parse reads a record. b is shared memory that only its writer, who may be hostile, can change: each word
-// is read once.
-func (r *record) parse(b []byte) error {
+// parse reads a record of a lane. b is shared memory that only its writer, who may be hostile, can change: each
+// word is read once.
+func (r *record) parse(b []byte, control bool) error {
 	if len(b) < wordLen {
 		return fmt.Errorf("%w: %d bytes", errRecord, len(b))
 	}
 	w := binary.LittleEndian.Uint64(b)
-	r.op, r.flags, r.status, r.context = uint8(w), uint8(w>>8), uint16(w>>16), uint32(w>>32)
-	if r.op == 0 || r.op >= opCount || r.status >= statusCount {
-		return fmt.Errorf("%w: operation %d, status %d", errRecord, r.op, r.status)
+	*r = record{op: uint8(w), flags: uint8(w >> 8), status: uint16(w >> 16)}
+	if r.op == 0 || r.op >= opCount || forms[r.op].control != control || r.flags&^recFlags != 0 || r.status >= statusCount || w>>32 != 0 {
+		return fmt.Errorf("%w: operation %d, flags %#x, status %d", errRecord, r.op, r.flags, r.status)
 	}
 	n := recordLen(r.op, r.flags)
 	if len(b) < n {
 		return fmt.Errorf("%w: operation %d in %d bytes", errRecord, r.op, len(b))
 	}
-	at := wordLen
-	for i := range recordWords[r.op] {
-		r.words[i] = binary.LittleEndian.Uint64(b[at:])
+	at := 0
+	word := func() uint64 {
 		at += wordLen
+		return binary.LittleEndian.Uint64(b[at:])
+	}
+	if hasContext(r.op, r.flags) {
+		r.context = word()
+	}
+	for i := range forms[r.op].words {
+		r.words[i] = word()
 	}
 	if r.flags&recData != 0 {
-		r.data = binary.LittleEndian.Uint64(b[at:])
-		at += wordLen
+		r.data = word()
 	}
 	if r.flags&recAfter != 0 {
-		r.after = binary.LittleEndian.Uint64(b[at:])
+		r.after = word()
 	}
 	r.payload = b[n:]
 	return nil

@@ -14,8 +14,11 @@ func someRecords() []record {
 	var all []record
 	for op := uint8(1); op < opCount; op++ {
 		for _, flags := range []uint8{0, recTagged, recData, recAfter, recFlags} {
-			r := record{op: op, flags: flags, status: statusKey, context: 0xdeadbeef}
-			for i := range recordWords[op] {
+			r := record{op: op, flags: flags, status: statusKey}
+			if hasContext(op, flags) {
+				r.context = 0xdeadbeefcafe
+			}
+			for i := range forms[op].words {
 				r.words[i] = 0x0102030405060708 * uint64(i+1)
 			}
 			if flags&recData != 0 {
@@ -39,14 +42,14 @@ func TestRecord(t *testing.T) {
 			t.Fatalf("operation %d takes %d bytes", r.op, n)
 		}
 		var got record
-		if err := got.parse(b[:n]); err != nil {
+		if err := got.parse(b[:n], forms[r.op].control); err != nil {
 			t.Fatalf("operation %d: %v", r.op, err)
 		}
 		if diff := cmp.Diff(r, got, compareRecord); diff != "" {
 			t.Errorf("operation %d: %s", r.op, diff)
 		}
 		for i := range recordLen(r.op, r.flags) {
-			if err := new(record).parse(b[:i]); !errors.Is(err, errRecord) {
+			if err := new(record).parse(b[:i], forms[r.op].control); !errors.Is(err, errRecord) {
 				t.Errorf("operation %d: the first %d bytes: %v", r.op, i, err)
 			}
 		}
@@ -55,9 +58,9 @@ func TestRecord(t *testing.T) {
 
 // The bytes are these, on every machine.
 func TestRecordOnTheWire(t *testing.T) {
-	r := record{op: opInline, flags: recTagged | recData, context: 1, words: [3]uint64{2}, data: 3, payload: []byte("x")}
+	r := record{op: opInline, flags: recTagged | recData, words: [3]uint64{2}, data: 3, payload: []byte("x")}
 	b := make([]byte, 64)
-	want := []byte{1, 3, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 'x'}
+	want := []byte{1, 3, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 'x'}
 	if got := b[:r.put(b)]; !bytes.Equal(got, want) {
 		t.Errorf("% x, want % x", got, want)
 	}
@@ -67,9 +70,12 @@ func TestBadRecord(t *testing.T) {
 	for name, head := range map[string][]byte{
 		"no operation":      {0, 0, 0, 0, 0, 0, 0, 0},
 		"unknown operation": {opCount, 0, 0, 0, 0, 0, 0, 0},
-		"unknown status":    {opAck, 0, statusCount, 0, 0, 0, 0, 0},
+		"unknown status":    {opInline, 0, statusCount, 0, 0, 0, 0, 0},
+		"unknown flags":     {opInline, 0x80, 0, 0, 0, 0, 0, 0},
+		"rest of the word":  {opInline, 0, 0, 0, 0, 0, 0, 1},
+		"another lane":      {opAck, 0, 0, 0, 0, 0, 0, 0},
 	} {
-		if err := new(record).parse(append(head, make([]byte, 64)...)); !errors.Is(err, errRecord) {
+		if err := new(record).parse(append(head, make([]byte, 64)...), false); !errors.Is(err, errRecord) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -90,7 +96,7 @@ func TestRecordDoesNotAllocate(t *testing.T) {
 	r := record{op: opInline, payload: []byte("12345678")}
 	var back record
 	if n := testing.AllocsPerRun(100, func() {
-		if back.parse(b[:r.put(b)]) != nil {
+		if back.parse(b[:r.put(b)], false) != nil {
 			t.Fatal("not a record")
 		}
 	}); n != 0 {
@@ -105,7 +111,7 @@ func FuzzRecord(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, wire []byte) {
 		var r record
-		if err := r.parse(wire); err != nil {
+		if r.parse(wire, false) != nil && r.parse(wire, true) != nil {
 			return
 		}
 		b := make([]byte, len(wire))
