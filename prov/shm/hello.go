@@ -27,6 +27,7 @@ const (
 	kindRefuse   = 3 // the other answer, or why a pair ends
 	kindSegments = 4 // more arena segments
 	kindDrop     = 5 // segments that are no longer used
+	kindBell     = 6 // a ring, from who could not be given an eventfd; no body
 )
 
 // errMessage is wrapped by all that a socket message can have wrong.
@@ -48,6 +49,9 @@ type segmentInfo struct {
 	size   uint64
 }
 
+// The features of a hello.
+const hasBell = 1 // the bell is an eventfd; else a packet of kindBell rings
+
 // hello is what both sides say first. Descriptors: home, lanes, bell, then one for each segment.
 //
 //	16 u64 incarnation of the sender's endpoint
@@ -68,6 +72,7 @@ type hello struct {
 	boot           bootID
 	layout         layout
 	uid, features  uint32
+	depth          uint32
 	net            uint64
 	from, to, path string
 	segments       []segmentInfo
@@ -118,7 +123,7 @@ func (h *hello) Append(b []byte) []byte {
 	b = append(b, h.boot[:]...)
 	b = le.AppendUint64(b, h.layout.home)
 	b = le.AppendUint64(b, h.layout.lanes)
-	for _, v := range []uint32{h.layout.control, h.layout.data, h.layout.hazards, h.layout.table, h.uid, h.features} {
+	for _, v := range []uint32{h.layout.control, h.layout.data, h.layout.hazards, h.layout.table, h.uid, h.features, h.depth, 0} {
 		b = le.AppendUint32(b, v)
 	}
 	b = le.AppendUint64(b, h.net)
@@ -135,7 +140,8 @@ func parseHello(kind uint16, body []byte) (*hello, error) {
 	h := &hello{kind: kind, inc: r.u64(), want: r.u64()}
 	copy(h.boot[:], r.take(len(h.boot)))
 	h.layout = layout{home: r.u64(), lanes: r.u64(), control: r.u32(), data: r.u32(), hazards: r.u32(), table: r.u32()}
-	h.uid, h.features = r.u32(), r.u32()
+	h.uid, h.features, h.depth = r.u32(), r.u32(), r.u32()
+	rest := r.u32()
 	h.net = r.u64()
 	h.from, h.to = r.text(maxName), r.text(maxName)
 	h.path = r.text(maxAddress)
@@ -143,8 +149,8 @@ func parseHello(kind uint16, body []byte) (*hello, error) {
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("hello: %w", err)
 	}
-	if h.inc == 0 || h.from == "" {
-		return nil, fmt.Errorf("hello: %w: no name or incarnation", errMessage)
+	if h.inc == 0 || h.from == "" || rest != 0 {
+		return nil, fmt.Errorf("hello: %w: no name, no incarnation, or a field of a later version", errMessage)
 	}
 	return h, nil
 }
