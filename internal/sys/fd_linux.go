@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +28,7 @@ func (f *FD) Dup() (*FD, error) {
 func retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return n, err
 		}
 	}

@@ -51,10 +51,10 @@ func FutexWake(word *atomic.Uint32, n int) (int, error) {
 
 // waitvEntry is struct futex_waitv.
 type waitvEntry struct {
-	value    uint64
-	addr     uint64
-	flags    uint32
-	reserved uint32
+	value uint64
+	addr  uint64
+	flags uint32
+	_     uint32
 }
 
 // FutexWaitAny is FutexWait on up to 128 words at once. It needs FutexWaitv.

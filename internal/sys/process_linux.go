@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -70,7 +71,7 @@ func cross(b []byte, at uint64, piece func(b []byte, at uint64) (int, error)) (i
 	done := 0
 	for done < len(b) {
 		n, err := piece(b[done:min(len(b), done+crossChunk)], at+uint64(done))
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err == nil && n == 0 {

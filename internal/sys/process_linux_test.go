@@ -110,9 +110,9 @@ func TestProcessMemory(t *testing.T) {
 // TestSoakF41 reads more than the kernel copies in one call.
 func TestSoakF41(t *testing.T) {
 	testutil.Require(t, has(CrossMemory))
-	size := testutil.Pick(t, 3*crossChunk+8192, 2<<30+8192)
+	size := int(testutil.Pick[int64](t, 3*crossChunk+8192, 2<<30+8192))
 	marks := []int{0, crossChunk - 1, crossChunk, size - 8193, size - 1}
-	if size > 2<<30 {
+	if int64(size) > 2<<30 {
 		marks = append(marks, 0x7ffff000-1, 0x7ffff000)
 	}
 	child, at := memoryChild(t, size, marks...)

@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -65,7 +66,7 @@ func ConnectUnix(a UnixAddress, t SocketType) (Socket, error) {
 	_, err = retry(func() (int, error) { return 0, unix.Connect(s.Int(), a.sockaddr()) })
 	if err != nil {
 		_ = s.Close()
-		if err == unix.EAGAIN {
+		if errors.Is(err, unix.EAGAIN) {
 			return Socket{}, ErrWouldBlock
 		}
 		return Socket{}, fmt.Errorf("sys: connect to %v: %w", a, os.NewSyscallError("connect", err))
@@ -95,10 +96,10 @@ func (s Socket) Accept() (Socket, error) {
 		}
 		return n, err
 	})
-	switch err {
-	case nil:
+	switch {
+	case err == nil:
 		return Socket{NewFD(n, "accepted unix socket")}, nil
-	case unix.EAGAIN:
+	case errors.Is(err, unix.EAGAIN):
 		return Socket{}, ErrWouldBlock
 	}
 	return Socket{}, os.NewSyscallError("accept4", err)
@@ -119,10 +120,10 @@ func (s Socket) Send(b []byte, fds ...*FD) (int, error) {
 	n, err := retry(func() (int, error) {
 		return unix.SendmsgN(s.Int(), b, oob, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
 	})
-	switch err {
-	case nil:
+	switch {
+	case err == nil:
 		return n, nil
-	case unix.EAGAIN:
+	case errors.Is(err, unix.EAGAIN):
 		return 0, ErrWouldBlock
 	}
 	return 0, os.NewSyscallError("sendmsg", err)
@@ -141,7 +142,7 @@ func (s Socket) Recv(b []byte, maxFDs int) (n int, fds []*FD, err error) {
 		return n, err
 	})
 	switch {
-	case err == unix.EAGAIN:
+	case errors.Is(err, unix.EAGAIN):
 		return 0, nil, ErrWouldBlock
 	case err != nil:
 		return 0, nil, os.NewSyscallError("recvmsg", err)
