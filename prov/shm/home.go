@@ -36,7 +36,8 @@ func makeKey(place uint32, gen uint64) provider.Key {
 
 func keyPlace(k provider.Key) uint32 { return uint32(k) & (maxMemories - 1) }
 
-// word is an atomic word of shared memory. The offset is ours and right.
+// word is an atomic word of shared memory. The offset is ours and right; words of a peer's memory must only be
+// loaded.
 func word(b []byte, off int) *atomic.Uint64 {
 	w, ok := shmem.AtomicUint64(b[off:])
 	if !ok {
