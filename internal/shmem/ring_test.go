@@ -263,8 +263,8 @@ func TestRingModel(t *testing.T) {
 		// Old content of any kind after the start, and any start of the count: the ring has been in use for long.
 		laps := rapid.SampledFrom([]uint64{0, 1, 1<<26 - 1, 1 << 40}).Draw(rt, "laps")
 		from := laps * uint64(len(r.memory))
-		r.Producer.head, r.Producer.published, r.Producer.tail = from, from, from
-		r.Consumer.tail, r.Consumer.stored = from, from
+		r.head, r.published, r.stored = from, from, from
+		r.Producer.tail, r.Consumer.tail = from, from
 		r.creditWord.Store(from)
 		if laps > 0 {
 			fill(r.memory[8:], rapid.Uint64().Draw(rt, "old"))
@@ -277,7 +277,7 @@ func TestRingModel(t *testing.T) {
 				rec, err := r.Reserve(n)
 				if errors.Is(err, ErrFull) {
 					if room(r, n) {
-						rt.Fatalf("full with %d outstanding", r.Producer.head-r.Consumer.stored)
+						rt.Fatalf("full with %d outstanding", r.head-r.stored)
 					}
 					return
 				}
@@ -325,7 +325,7 @@ func TestRingModel(t *testing.T) {
 // room says whether a body of n bytes must fit: what the consumer has told it has taken leaves room even if the
 // record needs a skip.
 func room(r ring, n int) bool {
-	free := uint64(len(r.memory)) - (r.Producer.head - r.Consumer.stored)
+	free := uint64(len(r.memory)) - (r.head - r.stored)
 	return free >= uint64(2*RecordSize(n)+slot)
 }
 
@@ -340,7 +340,7 @@ func fill(b []byte, seed uint64) {
 // TestBadProducer shows a consumer what no producer writes.
 func TestBadProducer(t *testing.T) {
 	for name, w := range map[string]uint64{
-		"no length":         5<<32 | 0,
+		"no length":         5 << 32,
 		"skip at the start": skip,
 		"skip of a length":  skip | 8,
 		"too short":         8,
