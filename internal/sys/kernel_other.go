@@ -150,3 +150,12 @@ func FutexWake(*atomic.Uint32, int) (int, error) { return 0, ErrNotSupported }
 
 // FutexWaitAny is not available here.
 func FutexWaitAny([]WaitWord, time.Duration, Features) error { return ErrNotSupported }
+
+// RobustOwner is not available here.
+type RobustOwner struct{}
+
+// NewRobustOwner is not available here.
+func NewRobustOwner(*Mapping, []int, Features) (*RobustOwner, error) { return nil, ErrNotSupported }
+
+// Close is not available here.
+func (*RobustOwner) Close() error { return nil }

@@ -7,4 +7,5 @@ var roles = []testutil.Role{
 	{Name: "connect", Run: roleConnect},
 	{Name: "wake", Run: roleWake},
 	{Name: "memory", Run: roleMemory},
+	{Name: "own", Run: roleOwn},
 }
