@@ -17,7 +17,6 @@ const (
 	roleMoving                  // read, write or atomic: waits for answers
 	roleReceive                 // takes the bytes of a message into a posted receive
 	roleServe                   // takes the bytes of a peer's write
-	roleLoan                    // a block of ours that the peer has not taken yet
 )
 
 // op is an operation that did not end in its post, or the part that this side has in one of the peer's. Peers name it by
