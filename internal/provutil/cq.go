@@ -25,6 +25,7 @@ type CQ struct {
 	waiters waiters
 	signal  bool // of Signal, for the next Wait
 	starved bool // a post got ErrAgain: say when there is room
+	stalled bool // something from a peer waits for a place: poll when there is one
 	room    bool // there is, for the next Wait
 	ready   chan struct{}
 	wanted  bool // somebody has asked for ready
@@ -90,13 +91,14 @@ func (q *CQ) Push(c *provider.Completion) {
 	if i >= len(q.ring) {
 		i -= len(q.ring)
 	}
-	q.ring[i] = *c
+	p := &q.ring[i]
+	*p = *c
 	q.n++
 	if c.Err != nil {
 		q.core.stats.Errors++
 	}
 	if q.core.tracer.Complete != nil {
-		q.core.tracer.Complete(c)
+		q.core.tracer.Complete(p) // not c: it would escape to the heap
 	}
 	q.announce()
 	for w := q.waiters.first(); w != nil; w = w.of.following() {
@@ -115,6 +117,10 @@ func (q *CQ) Refuse() error {
 	q.core.stats.Again++
 	return provider.ErrAgain
 }
+
+// Stall says that something from a peer waits for a place. When completions are read, the engine is made to poll again.
+// Locked.
+func (q *CQ) Stall() { q.stalled = true }
 
 // Room says that a post that was refused may succeed now; it costs nothing if none was. The provider calls it when
 // there is room again elsewhere than in the queue. Locked.
@@ -157,8 +163,13 @@ func (q *CQ) take(out []provider.Completion) int {
 		}
 	}
 	q.n -= n
-	if n > 0 {
-		q.Room()
+	if n == 0 {
+		return 0
+	}
+	q.Room()
+	if q.stalled {
+		q.stalled = false
+		q.core.Nudge()
 	}
 	return n
 }

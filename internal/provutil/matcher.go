@@ -48,6 +48,7 @@ type Recv struct {
 	// Stalled, set by the provider, is a Multi receive for whose message there was no place in the completion
 	// queue. Match still finds it: what would be its message has to wait with the sender.
 	Stalled bool
+	Ended   error // for the provider: cancelled or closed while messages were on their way into the buffer
 
 	hook hook[Recv]
 }

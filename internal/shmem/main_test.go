@@ -8,7 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testutil.Main(m, testutil.Role{Name: "consume", Run: roleConsume})
+	testutil.MainExplained(m, sys.Open, testutil.Role{Name: "consume", Run: roleConsume})
 }
 
 // shared is memory of size bytes, mapped twice: writable, and read-only at another address.

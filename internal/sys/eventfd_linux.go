@@ -1,7 +1,9 @@
 package sys
 
 import (
+	"fmt"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +21,23 @@ func NewEventfd(f Features) (Eventfd, error) {
 		return Eventfd{}, os.NewSyscallError("eventfd", err)
 	}
 	return Eventfd{NewFD(n, "eventfd")}, nil
+}
+
+// ReceivedEventfd takes a descriptor that a peer sent for one that can be rung. It refuses what is no eventfd, to which a
+// write might do anything, and makes it not block; a peer of the same user could undo that, who could as well
+// stop this process. The FD stays the caller's after an error. It needs /proc.
+func ReceivedEventfd(fd *FD) (Eventfd, error) {
+	is, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd.Int()))
+	if err != nil {
+		return Eventfd{}, err
+	}
+	if is != "anon_inode:[eventfd]" {
+		return Eventfd{}, fmt.Errorf("%w: %s is no eventfd", ErrMessage, is)
+	}
+	if err := unix.SetNonblock(fd.Int(), true); err != nil {
+		return Eventfd{}, os.NewSyscallError("fcntl", err)
+	}
+	return Eventfd{fd}, nil
 }
 
 // one is 1 in the machine's byte order, either way: an eventfd only must not get 0 or the largest number.

@@ -58,6 +58,9 @@ type Eventfd struct{ *FD }
 // NewEventfd is not available here.
 func NewEventfd(Features) (Eventfd, error) { return Eventfd{}, ErrNotSupported }
 
+// ReceivedEventfd is not available here.
+func ReceivedEventfd(*FD) (Eventfd, error) { return Eventfd{}, ErrNotSupported }
+
 // Ring is not available here.
 func (Eventfd) Ring() error { return ErrNotSupported }
 

@@ -7,7 +7,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testutil.Main(m, roles...)
+	testutil.MainExplained(m, Open, roles...)
 }
 
 // nothingOpen fails a test at its end if it leaves a handle open, and says where that was made.

@@ -12,8 +12,8 @@ import (
 )
 
 // Poller is an epoll descriptor that a goroutine can sleep on without a thread: it is registered in the
-// Go runtime's own poller. All methods are safe for concurrent use; but one goroutine at a time parks,
-// and one at a time polls.
+// Go runtime's own poller. Park, Kick and Close may run beside anything; Poll, Add, Modify and Remove beside
+// anything but Close. One goroutine at a time parks, and one at a time polls.
 type Poller struct {
 	file   *os.File // owns the descriptor
 	raw    syscall.RawConn

@@ -62,6 +62,42 @@ func TestEventfd(t *testing.T) {
 	}
 }
 
+func TestReceivedEventfd(t *testing.T) {
+	nothingOpen(t)
+	a, b := pair(t, SeqPacket)
+	e := newEventfd(t)
+	if _, err := a.Send([]byte("x"), e.FD, memory(t, 1), a.FD); err != nil {
+		t.Fatal(err)
+	}
+	_, fds, err := b.Recv(make([]byte, 1), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer CloseAll(fds)
+	for i, fd := range fds {
+		got, err := ReceivedEventfd(fd)
+		if i > 0 {
+			if !errors.Is(err, ErrMessage) {
+				t.Error(err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := got.Ring(); err != nil {
+			t.Error(err)
+		}
+		if rung, err := e.Drain(); !rung || err != nil {
+			t.Error(rung, err)
+		}
+	}
+	CloseAll(fds)
+	if _, err := ReceivedEventfd(fds[0]); err == nil {
+		t.Error("a closed one")
+	}
+}
+
 func TestPoll(t *testing.T) {
 	nothingOpen(t)
 	p, a, b := newPoller(t), newEventfd(t), newEventfd(t)
