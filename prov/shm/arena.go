@@ -31,7 +31,6 @@ type arena struct {
 	home     *home
 	max      uint64 // bytes of segments; 0 means no bound
 	prefault uint64
-	huge     bool
 
 	mu       sync.Mutex
 	spaces   [2]*allocator // 1: of blocks that peers may write
@@ -45,9 +44,9 @@ type arena struct {
 	closed   bool
 }
 
-func newArena(h *home, max, prefault uint64, huge bool, f sys.Features) *arena {
+func newArena(h *home, max, prefault uint64, f sys.Features) *arena {
 	return &arena{
-		features: f, home: h, max: max, prefault: prefault, huge: huge,
+		features: f, home: h, max: max, prefault: prefault,
 		spaces: [2]*allocator{newAllocator(), newAllocator()},
 		gen:    rand.Uint64N(1 << 32), // so that no key of a program that was restarted means anything
 	}
@@ -131,7 +130,7 @@ func (a *arena) grow(space *allocator, n uint64, access provider.Access) error {
 		}
 	}
 	a.mu.Unlock()
-	file, err := newFile("arena", int(size), access.Has(provider.PeerWrite), false, a.features)
+	file, err := newFile("arena", int(size), access.Has(provider.PeerWrite), a.features)
 	a.mu.Lock()
 	if err != nil {
 		return fmt.Errorf("memory of %d bytes: %w", size, systemError(err))

@@ -42,7 +42,7 @@ func (p *pair) giveBlock(b *bounce) {
 
 // makeBlocks makes a segment of blocks, which is kept until the domain closes.
 func (d *domain) makeBlocks() bool {
-	file, err := newFile("bounce", blocksMade*blockLen, false, false, d.features)
+	file, err := newFile("bounce", blocksMade*blockLen, false, d.features)
 	if err != nil {
 		d.warnOnce("bounce", "no memory for large messages: they wait", err)
 		return false

@@ -33,11 +33,14 @@ func (p *pair) obey(r *record) error {
 // mineOf finds our operation that a record is about.
 func (p *pair) mineOf(r *record, want role) (*op, error) {
 	o := p.d.ops.Get(r.context)
-	if o == nil || o.pair != p || o.role != want {
+	if o == nil || o.pair != p || o.role != want && !(want == roleMoving && o.asked()) {
 		return nil, fmt.Errorf("%w: operation %d about nothing of ours", errRecord, r.op)
 	}
 	return o, nil
 }
+
+// asked says whether the peer has been asked for a piece of an RMA, all of which may not have been started.
+func (o *op) asked() bool { return o.pending > 0 }
 
 // acked: the peer has taken a message that lay in our memory, or that it was asked to acknowledge.
 func (p *pair) acked(r *record) error {
@@ -56,7 +59,7 @@ func (p *pair) cleared(r *record) error {
 		return fmt.Errorf("%w: clear for nothing of ours", errRecord)
 	}
 	want := r.words[1]
-	s := stream{op: o, to: r.words[0], left: want}
+	s := stream{op: o.id, to: r.words[0], left: want}
 	switch {
 	case o.role == roleOffer && want <= o.length:
 		o.role = roleSending
@@ -64,7 +67,7 @@ func (p *pair) cleared(r *record) error {
 			p.d.finish(o, statusError(r.status))
 			return nil
 		}
-	case o.role == roleMoving && o.kind == provider.WriteDone && r.flags&recData != 0 && r.data <= o.length && want <= o.length-r.data && want > 0:
+	case o.asked() && o.kind == provider.WriteDone && r.flags&recData != 0 && r.data <= o.length && want <= o.length-r.data && want > 0:
 		s.from = r.data
 	default:
 		return fmt.Errorf("%w: clear of %d bytes", errRecord, want)
@@ -107,7 +110,7 @@ func (p *pair) settle(o *op) {
 	p.written(o)
 	if o.err == nil && o.kind == provider.WriteDone && o.flags.Has(provider.RemoteData) {
 		o.role, o.note = roleQueued, true
-		p.messages.push(o)
+		p.notes.push(o)
 		return
 	}
 	p.count(o)
@@ -153,7 +156,7 @@ func (p *pair) chunk(r *record) error {
 		return fmt.Errorf("%w: %d bytes at %d of %d", errRecord, len(b), pos, o.length)
 	}
 	switch {
-	case o.role == roleMoving && o.kind == provider.ReadDone:
+	case o.asked() && o.kind == provider.ReadDone:
 		o.local.Scatter(pos, b)
 		if last {
 			return p.pieceDone(o, statusError(r.status))
@@ -230,7 +233,7 @@ func (p *pair) serveBytes(o *op, pos uint64, b []byte, last bool) {
 
 // failAll ends all that waits for the peer.
 func (p *pair) failAll(why error) {
-	p.messages, p.rmas, p.streams, p.writing = deque[*op]{}, deque[*op]{}, deque[stream]{}, nil
+	p.messages, p.notes, p.rmas, p.streams, p.writing = deque[*op]{}, deque[*op]{}, deque[*op]{}, deque[stream]{}, nil
 	for p.replies.len() > 0 {
 		if w := p.replies.pop(); w.bytes != nil {
 			p.d.bufs.Put(w.bytes)
@@ -252,9 +255,12 @@ func (p *pair) failAll(why error) {
 	}
 	for o := p.answers.head; o != nil; {
 		next := o.next
-		if o.role == roleServe {
+		switch {
+		case o.role == roleServe:
 			p.served--
 			p.d.free(o)
+		case o.src == nil: // its bytes will not come
+			p.d.received(o, why)
 		}
 		o = next
 	}

@@ -15,7 +15,9 @@ func (p *pair) connect() {
 		return
 	}
 	var err error
-	if p.self {
+	if p.peer.why != nil {
+		err = p.peer.why
+	} else if p.self {
 		err = p.connectSelf()
 	} else {
 		err = p.dial()
@@ -133,6 +135,7 @@ func (p *pair) introduce(kind uint16, sock sys.Socket) error {
 // answer takes what the peer said, and says who we are.
 func (p *pair) answer(h *hello, fds []*sys.FD, sock sys.Socket) error {
 	p.inc = h.inc
+	p.peer.addr.inc = h.inc
 	if err := p.introduce(kindWelcome, sock); err != nil {
 		sys.CloseAll(fds)
 		_ = sock.Close()
@@ -164,7 +167,10 @@ func (p *pair) take(h *hello, fds []*sys.FD) error {
 	p.peerDepth = int(min(h.depth, maxDepth))
 	rest := fds[2:]
 	if h.features&hasBell != 0 {
-		p.peerBell = sys.Eventfd{FD: rest[0]}
+		if p.peerBell, err = sys.ReceivedEventfd(rest[0]); err != nil {
+			_, _ = home.Close(), lanes.Close()
+			return err
+		}
 		rest[0] = nil
 		rest = rest[1:]
 	}

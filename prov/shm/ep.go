@@ -35,12 +35,12 @@ type endpoint struct {
 	short          bool
 	unexpected     uint64
 	minMulti       int
+	copying        int // copies that run outside of the lock
 
 	listeners []*listener
 	strangers []*stranger // oldest first
 	pairs     []*pair
 	closed    bool
-	closing   sync.Once
 }
 
 var _ provider.Endpoint = (*endpoint)(nil)
@@ -89,9 +89,6 @@ func (ep *endpoint) resolve(c provider.EndpointConfig) (err error) {
 	if ep.recvCQ, err = provutil.OwnCQ(core, c.Recv); err != nil {
 		return err
 	}
-	if ep.sendCQ == nil || ep.recvCQ == nil {
-		return fmt.Errorf("an endpoint needs a completion queue for both directions: %w", provider.ErrInvalid)
-	}
 	k := c.Counters
 	for kind, n := range [...]provider.Counter{
 		provider.SendDone: k.Send, provider.TSendDone: k.Send, provider.RecvDone: k.Recv, provider.TRecvDone: k.Recv, provider.ReadDone: k.Read,
@@ -128,14 +125,26 @@ func (ep *endpoint) resolve(c provider.EndpointConfig) (err error) {
 }
 
 func (ep *endpoint) attach() error {
-	if err := ep.sendCQ.Attach(); err != nil {
-		return err
-	}
-	if err := ep.recvCQ.Attach(); err != nil {
-		ep.sendCQ.Detach()
-		return err
+	for i, q := range []*provutil.CQ{ep.sendCQ, ep.recvCQ} {
+		if q == nil {
+			continue
+		}
+		if err := q.Attach(); err != nil {
+			if i == 1 && ep.sendCQ != nil {
+				ep.sendCQ.Detach()
+			}
+			return err
+		}
 	}
 	return nil
+}
+
+func (ep *endpoint) detach() {
+	for _, q := range []*provutil.CQ{ep.sendCQ, ep.recvCQ} {
+		if q != nil {
+			q.Detach()
+		}
+	}
 }
 
 // listen binds the name; a random one is drawn again if it is taken.
@@ -159,12 +168,13 @@ func (ep *endpoint) count(c *provider.Completion) { ep.counters[c.Kind].Done(c.E
 
 // push queues the completion in d.scratch in a place that was reserved, or, if it is quiet, gives the place back.
 func (ep *endpoint) push(q *provutil.CQ, quiet bool) {
-	c := &ep.d.scratch
-	if quiet && c.Err == nil {
+	switch c := &ep.d.scratch; {
+	case q == nil:
+	case quiet && c.Err == nil:
 		q.Release(1)
-		return
+	default:
+		q.Push(c)
 	}
-	q.Push(c)
 }
 
 // Close ends all operations with ErrClosed.
@@ -190,11 +200,13 @@ func (ep *endpoint) close() {
 	for len(ep.pairs) > 0 {
 		ep.pairs[0].end(provider.ErrClosed, &refusal{code: refuseClosed, text: "the endpoint was closed"})
 	}
-	ep.matcher.EachRecv(func(r *provutil.Recv) { ep.failRecv(r, provider.ErrClosed) })
-	ep.matcher.EachMessage(func(m *provutil.Message[kept]) { ep.dropMessage(m) })
+	ep.matcher.EachRecv(func(r *recv) { ep.endRecv(r, provider.ErrClosed) })
+	ep.matcher.EachMessage(func(m *waiting) {
+		ep.matcher.Take(m)
+		ep.discard(m)
+	})
 	d.waitCopies(ep)
-	ep.sendCQ.Detach()
-	ep.recvCQ.Detach()
+	ep.detach()
 	for i, e := range d.eps {
 		if e == ep {
 			d.eps = append(d.eps[:i], d.eps[i+1:]...)
@@ -207,8 +219,8 @@ func (ep *endpoint) close() {
 func (ep *endpoint) Cancel(context uint64) bool {
 	ep.d.core.Lock()
 	defer ep.d.core.Unlock()
-	if r := ep.matcher.Posted(context); r != nil && r.Pending == 0 {
-		ep.failRecv(r, provider.ErrCancelled)
+	if r := ep.matcher.Posted(context); r != nil {
+		ep.endRecv(r, provider.ErrCancelled)
 		return true
 	}
 	for _, p := range ep.pairs {

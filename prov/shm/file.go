@@ -19,8 +19,8 @@ const lengthSeals = sys.SealShrink | sys.SealGrow
 
 // newFile makes a file of n bytes of zeros. For shared, peers get the right to write. Without the seal of newer
 // kernels the others get a descriptor that is open for reading only, which keeps peers of other users out.
-func newFile(what string, n int, shared, huge bool, f sys.Features) (_ *file, err error) {
-	fd, err := sys.Memfd(sys.MemfdConfig{Name: "weft " + what, Size: int64(n), Huge: huge, Features: f})
+func newFile(what string, n int, shared bool, f sys.Features) (_ *file, err error) {
+	fd, err := sys.Memfd(sys.MemfdConfig{Name: "weft " + what, Size: int64(n), Features: f})
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ type home struct {
 }
 
 func newHome(f sys.Features) (*home, error) {
-	file, err := newFile("home", homeSize, false, false, f)
+	file, err := newFile("home", homeSize, false, f)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ type lanes struct {
 }
 
 func newLanes(f sys.Features) (*lanes, error) {
-	file, err := newFile("lanes", lanesSize, false, false, f)
+	file, err := newFile("lanes", lanesSize, false, f)
 	if err != nil {
 		return nil, err
 	}

@@ -29,16 +29,15 @@ func (ep *endpoint) begin(kind provider.Kind, o *provider.Op) (*pair, error) {
 	if err := provutil.Check(&d.info.Limits, kind, o); err != nil {
 		return nil, err
 	}
-	to, err := d.lookup(o.Peer)
-	if err != nil {
+	v := d.av.Lookup(o.Peer)
+	if v == nil {
+		_, err := d.av.Address(o.Peer)
 		return nil, err
 	}
-	if ep.posted >= ep.depth {
+	to := *v
+	if ep.posted >= ep.depth || !reserve(ep.sendCQ) {
 		ep.short = true
-		return nil, ep.sendCQ.Refuse()
-	}
-	if !ep.sendCQ.Reserve(1) {
-		return nil, ep.sendCQ.Refuse()
+		return nil, refuse(ep.sendCQ)
 	}
 	p := to.pair(ep)
 	if p == nil {
@@ -83,7 +82,7 @@ func (ep *endpoint) send(kind provider.Kind, o *provider.Op) error {
 	if err != nil {
 		return err
 	}
-	if p.state == pairUp && p.messages.len() == 0 && len(p.writing) == 0 && o.Flags&(provider.Fence|provider.DeliveryComplete) == 0 &&
+	if p.state == pairUp && p.messages.len() == 0 && p.notes.len() == 0 && len(p.writing) == 0 && o.Flags&(provider.Fence|provider.DeliveryComplete) == 0 &&
 		o.Len() <= maxInline && p.inline(kind, o.Flags, o.Tag, o.Data, provutil.VectorOf(o), 0) {
 		p.sent(o.Len())
 		c := &ep.d.scratch
@@ -97,7 +96,16 @@ func (ep *endpoint) send(kind provider.Kind, o *provider.Op) error {
 		p.start()
 	}
 	p.out(o.Flags)
+	ep.d.unfinished()
 	return nil
+}
+
+// unfinished has the engine go on with what a call has left because it would have taken too long.
+func (d *domain) unfinished() {
+	if d.more {
+		d.more = false
+		d.core.Nudge()
+	}
 }
 
 // start goes on with what was queued, or connects.
@@ -180,11 +188,16 @@ func (p *pair) commit(r *record) {
 	}
 }
 
-// pushMessages starts messages, in order.
+// pushMessages starts what goes into the data lane, each kind in its order.
 func (p *pair) pushMessages() bool {
+	moved := p.pushLane(&p.notes)
+	return p.pushLane(&p.messages) || moved
+}
+
+func (p *pair) pushLane(q *deque[*op]) bool {
 	moved := false
-	for p.state == pairUp && p.messages.len() > 0 {
-		o := *p.messages.front()
+	for p.state == pairUp && q.len() > 0 {
+		o := *q.front()
 		// What is posted after a write is seen after its bytes.
 		if len(p.writing) > 0 && p.writing[0].seq < o.seq || o.flags.Has(provider.Fence) && p.live.head != o && !o.note {
 			break
@@ -192,7 +205,7 @@ func (p *pair) pushMessages() bool {
 		if !p.startMessage(o) {
 			break
 		}
-		p.messages.pop()
+		q.pop()
 		p.started(o)
 		moved = true
 	}
@@ -317,7 +330,8 @@ func (p *pair) noted(r *record) bool {
 		p.breach(fmt.Errorf("%w: a note without data", errRecord))
 		return false
 	}
-	if !ep.recvCQ.Reserve(1) {
+	if !reserve(ep.recvCQ) {
+		ep.recvCQ.Stall()
 		return false
 	}
 	c := &ep.d.scratch

@@ -46,6 +46,7 @@ type op struct {
 	start   uint64 // position of the piece that is next
 	within  uint64 // bytes of that piece that were copied already
 	pending int    // pieces whose answer is to come
+	unsent  int    // of a write: pieces that were started and whose bytes are not all in the lane
 	note    bool   // the data has moved: what is left is to tell the target
 	atomic  atomicOp
 
@@ -57,6 +58,7 @@ type op struct {
 	recv *provutil.Recv
 	at   uint64 // Multi: where in the buffer
 	arr  arrival
+	src  []byte // the message, in the sender's memory
 
 	// served writes
 	target  *memory
@@ -154,7 +156,9 @@ func (d *domain) finish(o *op, err error) {
 	ep.posted--
 	if ep.short {
 		ep.short = false
-		ep.sendCQ.Room()
+		if ep.sendCQ != nil {
+			ep.sendCQ.Room()
+		}
 	}
 	c := &d.scratch
 	*c = provider.Completion{Context: o.context, Kind: o.kind, Len: o.length, Source: p.peer.id}

@@ -20,7 +20,6 @@ type options struct {
 	users    map[uint32]bool // allowed besides our own
 	anyUser  bool
 	cma      bool
-	huge     bool
 	prefault uint64
 }
 
@@ -32,7 +31,6 @@ var optionTable = map[string]func(o *options, value string) error{
 	"folder":    (*options).setFolder,
 	"allow-uid": (*options).setUsers,
 	"cma":       func(o *options, v string) error { return choose(&o.cma, v, "auto", "off") },
-	"huge":      func(o *options, v string) error { return choose(&o.huge, v, "auto", "off") },
 	"prefault":  (*options).setPrefault,
 }
 

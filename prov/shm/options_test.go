@@ -31,7 +31,7 @@ func TestOptions(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	for name, values := range map[string][]string{
 		"disable": {"nothing"}, "folder": {"", "a/b"}, "allow-uid": {"", "x", "1,", "-1"}, "cma": {"", "on"}, "prefault": {"", "-1"},
-		"huge": {"yes"}, "foldr": {"/x"}, "something-else": {""},
+		"foldr": {"/x"}, "something-else": {""},
 	} {
 		for _, v := range values {
 			_, err := parseOptions(map[string]string{name: v})

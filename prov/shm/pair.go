@@ -22,13 +22,15 @@ const (
 
 // pair is what one of our endpoints and one peer have together. The domain's lock guards it.
 type pair struct {
-	d     *domain
-	ep    *endpoint
-	peer  *peer
-	state pairState
-	self  bool
-	uid   uint32 // the peer's user
-	inc   uint64 // the peer's incarnation, once it is known
+	d       *domain
+	ep      *endpoint
+	peer    *peer
+	state   pairState
+	failed  error // why it has ended
+	lostWhy error // the peer is gone, and what it left was not looked at yet
+	self    bool
+	uid     uint32 // the peer's user
+	inc     uint64 // the peer's incarnation, once it is known
 
 	// bootstrap
 	sock   sys.Socket
@@ -63,6 +65,7 @@ type pair struct {
 	seq      uint64
 	live     opList     // posted and not ended, in order
 	answers  opList     // our part in operations of the peer: receives and served writes
+	notes    deque[*op] // writes whose bytes have moved, to tell of; for the data lane
 	messages deque[*op] // to start, for the data lane
 	rmas     deque[*op] // to start, for the control lane
 	writing  []*op      // writes whose bytes are not all published, in order
@@ -78,6 +81,8 @@ type pair struct {
 	users   int    // copies that run outside of the lock, and views
 	dirty   bool   // in d.dirty
 	active  bool   // in d.pairs
+	reading bool   // in pollData
+	obeying bool   // in pollControl
 }
 
 // newPair makes the pair, with nothing in it.
@@ -166,7 +171,7 @@ func (p *pair) end(why error, word *refusal) {
 	if word != nil && p.state == pairUp && !p.self {
 		_, _ = p.sock.Send(word.Append(nil))
 	}
-	p.state = pairEnded
+	p.state, p.failed = pairEnded, why
 	p.hangUp()
 	if wasUp {
 		p.d.arena.unwatch(&p.theirs)
@@ -182,6 +187,7 @@ func (p *pair) end(why error, word *refusal) {
 	}
 	p.tell()
 	p.d.dead = append(p.d.dead, p)
+	p.d.gone = true
 	if s := p.parked; s != nil {
 		s.close(refusal{code: refuseClosed, text: "the peer was closed or removed"})
 	}
@@ -248,6 +254,9 @@ func (p *pair) lost(why error) {
 		return
 	}
 	p.hangUp()
+	if p.lostWhy = why; p.reading || p.obeying {
+		return // poll goes on with it
+	}
 	for p.pollControl() {
 	}
 	if p.state != pairUp { // it broke the protocol

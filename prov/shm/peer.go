@@ -124,16 +124,6 @@ func (d *domain) bury(p *peer, why error) {
 	}
 }
 
-// lookup gives a peer that operations may be towards.
-func (d *domain) lookup(id provider.Peer) (*peer, error) {
-	v := d.av.Lookup(id)
-	if v == nil {
-		_, err := d.av.Address(id)
-		return nil, err
-	}
-	return *v, (*v).why
-}
-
 // pair is that of the endpoint, or nil.
 func (p *peer) pair(ep *endpoint) *pair {
 	for _, q := range p.pairs {

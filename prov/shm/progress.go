@@ -5,7 +5,6 @@ import (
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/shmem"
-	"github.com/weft-fabric/weft/internal/sys"
 )
 
 // How much one poll does for one pair, so that others get their turn.
@@ -20,6 +19,7 @@ const (
 func (d *domain) Poll() bool {
 	moved := false
 	d.ticks++
+	d.more = false // who polls goes on until nothing moves
 	if d.news.Load() || d.ticks%socketPolls == 0 {
 		d.news.Store(false)
 		moved = d.watcher.poll()
@@ -80,6 +80,10 @@ func (p *pair) poll() bool {
 	if p.state == pairUp && !p.dataIn.Empty() {
 		moved = p.pollData() || moved
 	}
+	if p.state == pairUp && p.lostWhy != nil {
+		p.lost(p.lostWhy)
+		return true
+	}
 	if p.state == pairUp && p.busy() {
 		moved = p.push() || moved
 	}
@@ -91,7 +95,12 @@ func (p *pair) poll() bool {
 
 // busy says whether there is anything to push.
 func (p *pair) busy() bool {
-	return p.flying.len() > 0 || p.replies.len() > 0 || p.messages.len() > 0 || p.rmas.len() > 0 || p.streams.len() > 0 || p.copies.len() > 0
+	return p.stuck() || p.copies.len() > 0
+}
+
+// stuck says whether there is anything that the peer must make room for.
+func (p *pair) stuck() bool {
+	return p.flying.len() > 0 || p.replies.len() > 0 || p.messages.len() > 0 || p.notes.len() > 0 || p.rmas.len() > 0 || p.streams.len() > 0
 }
 
 // push starts and goes on with what waits for room, for blocks, or for its turn.
@@ -119,7 +128,7 @@ func (p *pair) push() bool {
 // setWants tells the peer whether we wait for it to take something, and says whether that is new.
 func (p *pair) setWants() bool {
 	want := uint64(0)
-	if p.flying.len() > 0 || p.replies.len() > 0 || p.messages.len() > 0 || p.rmas.len() > 0 || p.streams.len() > 0 {
+	if p.stuck() {
 		want = 1
 	}
 	if want == p.wanting {
@@ -174,6 +183,11 @@ func (p *pair) fed() {
 
 // pollData takes messages. False if there are none, or if the first one has to wait for something of this side.
 func (p *pair) pollData() bool {
+	if p.reading {
+		return false // we are called from within
+	}
+	p.reading = true
+	defer func() { p.reading = false }()
 	moved := false
 	for range dataRecords {
 		b, err := p.dataIn.Peek()
@@ -197,6 +211,7 @@ func (p *pair) pollData() bool {
 			return true
 		}
 		if !ok {
+			p.d.stuck = true
 			break
 		}
 		moved = true
@@ -213,18 +228,26 @@ func (p *pair) pollData() bool {
 // reach reads the control lane up to a record of it, which the peer has published before what refers to it.
 func (p *pair) reach(after uint64) bool {
 	for int64(p.controlRead-after) < 0 {
-		if p.state != pairUp || !p.pollControl() {
-			if p.state == pairUp {
-				p.breach(errRecord)
-			}
-			return p.state == pairDraining
+		if p.state == pairDraining {
+			return true // all that was there has been read
+		}
+		if !p.pollControl() {
+			p.breach(errRecord)
+		}
+		if p.state != pairUp {
+			return false
 		}
 	}
-	return p.state == pairUp
+	return true
 }
 
 // pollControl takes control records. They never wait.
 func (p *pair) pollControl() bool {
+	if p.obeying {
+		return false
+	}
+	p.obeying = true
+	defer func() { p.obeying = false }()
 	n := 0
 	for ; n < controlRecords; n++ {
 		b, err := p.controlIn.Peek()
@@ -267,7 +290,7 @@ type reply struct {
 
 // say sends a control record, now or when there is room. The payload is copied.
 func (p *pair) say(r *record) {
-	if p.replies.len() == 0 && p.tell1(r) {
+	if p.replies.len() == 0 && p.write(r) {
 		return
 	}
 	if p.replies.len() > 64+2*(p.peerDepth+p.ep.depth) {
@@ -283,8 +306,8 @@ func (p *pair) say(r *record) {
 	p.replies.push(w)
 }
 
-// tell1 writes a control record if there is room.
-func (p *pair) tell1(r *record) bool {
+// write puts a control record if there is room.
+func (p *pair) write(r *record) bool {
 	b, err := p.control.Reserve(recordLen(r.op, r.flags) + len(r.payload))
 	if err != nil {
 		return p.noRoom(err)
@@ -305,7 +328,7 @@ func (p *pair) noRoom(err error) bool {
 
 func (p *pair) pushReplies() bool {
 	moved := false
-	for p.state == pairUp && p.replies.len() > 0 && p.tell1(&p.replies.front().record) {
+	for p.state == pairUp && p.replies.len() > 0 && p.write(&p.replies.front().record) {
 		w := p.replies.pop()
 		if w.bytes != nil {
 			p.d.bufs.Put(w.bytes)

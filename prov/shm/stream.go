@@ -9,7 +9,7 @@ import (
 // stream is bytes on their way to the peer: of a message or a write of ours (op), or of memory that the peer
 // reads (mem).
 type stream struct {
-	op   *op
+	op   uint64 // id, so that an operation that has ended is not sent
 	mem  *memory
 	from uint64 // position in the op's buffer, or in the memory
 	base uint64 // where that is at the receiver
@@ -21,7 +21,7 @@ type stream struct {
 type flight struct {
 	count uint64
 	block *bounce // free then
-	op    *op     // ends then
+	op    uint64  // id of what ends then
 }
 
 // stream starts to send bytes. What a peer may ask for at a time has a bound.
@@ -47,6 +47,9 @@ func (p *pair) pushStreams() bool {
 		if p.state == pairUp && p.streams.front().left == 0 {
 			p.streams.pop()
 		}
+	}
+	if budget <= 0 && p.streams.len() > 0 {
+		p.d.more = true
 	}
 	return moved
 }
@@ -88,7 +91,7 @@ func (p *pair) part(s *stream) (int, bool) {
 	if block != nil {
 		dst = block.bytes[:n]
 	}
-	if status := s.fill(dst); status != statusOK { // the memory was closed
+	if status := p.gather(s, dst); status != statusOK { // the memory was closed
 		if block != nil {
 			p.giveBlock(block)
 		}
@@ -103,10 +106,14 @@ func (p *pair) part(s *stream) (int, bool) {
 	return int(n), true
 }
 
-// fill copies the bytes that are next.
-func (s *stream) fill(dst []byte) uint16 {
-	if s.op != nil {
-		s.op.local.Gather(s.from, dst)
+// gather copies the bytes that are next.
+func (p *pair) gather(s *stream, dst []byte) uint16 {
+	if s.op != 0 {
+		o := p.d.ops.Get(s.op)
+		if o == nil {
+			return statusClosed
+		}
+		o.local.Gather(s.from, dst)
 		return statusOK
 	}
 	b, status := s.mem.slice(s.from, uint64(len(dst)), provider.PeerRead)
@@ -117,15 +124,15 @@ func (s *stream) fill(dst []byte) uint16 {
 // fly notes what is free, and what has ended, when the peer has taken the part.
 func (p *pair) fly(s *stream, block *bounce) {
 	f := flight{count: p.controlSent, block: block}
-	if o := s.op; o != nil && o.kind == provider.WriteDone {
+	if o := p.d.ops.Get(s.op); o != nil && o.kind == provider.WriteDone {
 		p.wroteAt = p.controlSent
 		if s.left == 0 {
 			p.pieceOut(o)
 		}
 	} else if o != nil && s.left == 0 {
-		f.op = o
+		f.op = o.id
 	}
-	if f.block != nil || f.op != nil {
+	if f.block != nil || f.op != 0 {
 		p.flying.push(f)
 	}
 }
@@ -146,8 +153,8 @@ func (p *pair) land() bool {
 		if f.block != nil {
 			p.giveBlock(f.block)
 		}
-		if f.op != nil {
-			p.d.finish(f.op, nil)
+		if o := p.d.ops.Get(f.op); o != nil {
+			p.d.finish(o, nil)
 		}
 		moved = true
 	}
