@@ -1,0 +1,3 @@
+package fabrictest
+
+func groups() []group { return nil }

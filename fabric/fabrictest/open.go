@@ -1,0 +1,31 @@
+package fabrictest
+
+import "github.com/weft-fabric/weft/fabric/provider"
+
+// The suite speaks to a provider through these names only: what a program calls.
+type (
+	domain   = provider.Domain
+	endpoint = provider.Endpoint
+	queue    = provider.CompletionQueue
+	counter  = provider.Counter
+	memory   = provider.Memory
+	view     = provider.View
+)
+
+// opener opens domains of the provider that is tested.
+type opener struct {
+	p       provider.Provider
+	info    provider.Info
+	options map[string]string
+}
+
+func (o opener) open(c provider.DomainConfig) (domain, error) {
+	merged := make(map[string]string, len(o.options)+len(c.Options))
+	for _, from := range []map[string]string{o.options, c.Options} {
+		for name, value := range from {
+			merged[name] = value
+		}
+	}
+	c.Options = merged
+	return o.p.OpenDomain(o.info, c)
+}
