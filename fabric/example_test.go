@@ -11,7 +11,7 @@ import (
 )
 
 // A program of its own imports _ "github.com/weft-fabric/weft/prov/shm" instead.
-func init() { provider.Register(fakeprov.New("fake")) } //nolint:gochecknoinits // as a provider's package does
+func init() { provider.Register(fakeprov.New("fake")) }
 
 func check(err error) {
 	if err != nil {

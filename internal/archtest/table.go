@@ -104,7 +104,7 @@ var table = []row{
 	{
 		pkg:    "cmd/...",
 		may:    slices.Concat([]string{"cmd/...", "internal/suggest"}, public),
-		tests:  []string{"internal/wire/*"},
+		tests:  []string{"internal/wire/*", "internal/fakeprov"},
 		others: interfaces,
 	},
 	{pkg: "examples/...", may: public, others: []string{"golang.org/x/sync"}},
