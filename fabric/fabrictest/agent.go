@@ -21,7 +21,7 @@ type agent struct {
 	d        domain
 	q        queue
 	eps      []endpoint
-	counters provider.Counters
+	counters counters
 	bufs     []*buffer
 	views    []view
 	col      *collector
@@ -94,7 +94,7 @@ func (a *agent) open(s openSpec, out *reply) error {
 		if name != "" && i > 0 {
 			name = fmt.Sprintf("%s-%d", name, i)
 		}
-		ep, err := d.OpenEndpoint(provider.EndpointConfig{
+		ep, err := d.OpenEndpoint(endpointConfig{
 			Name: name, Send: a.q, Recv: a.q, Counters: a.counters,
 			Depth: s.Depth, Unexpected: s.Unexpected, MinMultiRecv: s.MinMulti,
 		})
@@ -318,7 +318,7 @@ func (a *agent) segment(s seg) (provider.Segment, error) {
 	if whole.mem == nil || s.Raw {
 		return provider.Segment{Bytes: b}, nil
 	}
-	return provider.Segment{Bytes: b, Memory: whole.mem}, nil
+	return whole.mem.Slice(s.Off, s.N), nil
 }
 
 // post starts an operation.

@@ -27,7 +27,7 @@ func testCloseRaces(e *env) {
 
 func (e *env) closeRound(round int) {
 	e.Helper()
-	a, b := e.directsOf(provider.EndpointConfig{Depth: 64}, provider.CQConfig{Size: 256})
+	a, b := e.directsOf(endpointConfig{Depth: 64}, provider.CQConfig{Size: 256})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var all sync.WaitGroup
@@ -133,7 +133,7 @@ func (e *env) registers(ctx context.Context, d *direct) error {
 
 // connects makes an endpoint that sends to the other side, and closes it.
 func (e *env) connects(d *direct) error {
-	ep, err := d.d.OpenEndpoint(provider.EndpointConfig{Send: d.q, Recv: d.q, Depth: 4})
+	ep, err := d.d.OpenEndpoint(endpointConfig{Send: d.q, Recv: d.q, Depth: 4})
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (e *env) closedFor(d *direct, endpointOnly bool) {
 		_, calls["Insert"] = d.d.Insert("x")
 		_, calls["Alloc"] = d.d.Alloc(64, 0)
 		_, calls["OpenCompletionQueue"] = d.d.OpenCompletionQueue(provider.CQConfig{})
-		_, calls["OpenEndpoint"] = d.d.OpenEndpoint(provider.EndpointConfig{})
+		_, calls["OpenEndpoint"] = d.d.OpenEndpoint(endpointConfig{})
 		_, calls["OpenCounter"] = d.d.OpenCounter()
 		_, calls["Register"] = d.d.Register(memmon.HeapBytes(make([]byte, 8)), 0)
 	}

@@ -38,7 +38,6 @@ type group struct {
 	name  string
 	needs provider.Caps
 	auto  bool // for auto progress only
-	soak  bool // counts much: it is the last thing one looks at
 	procs int  // the least number of processes with which it makes sense; 0 is 1
 	run   func(e *env)
 }
@@ -197,7 +196,7 @@ type direct struct {
 }
 
 // open opens a side in this process and sees to its end.
-func (e *env) open(dc provider.DomainConfig, ec provider.EndpointConfig, qc provider.CQConfig) *direct {
+func (e *env) open(dc provider.DomainConfig, ec endpointConfig, qc provider.CQConfig) *direct {
 	e.Helper()
 	dc.Progress = e.mode
 	d, err := e.o.open(dc)
@@ -224,10 +223,10 @@ func (e *env) open(dc provider.DomainConfig, ec provider.EndpointConfig, qc prov
 // directs opens two that know each other.
 func (e *env) directs() (a, b *direct) {
 	e.Helper()
-	return e.directsOf(provider.EndpointConfig{}, provider.CQConfig{})
+	return e.directsOf(endpointConfig{}, provider.CQConfig{})
 }
 
-func (e *env) directsOf(ec provider.EndpointConfig, qc provider.CQConfig) (a, b *direct) {
+func (e *env) directsOf(ec endpointConfig, qc provider.CQConfig) (a, b *direct) {
 	e.Helper()
 	a, b = e.open(provider.DomainConfig{}, ec, qc), e.open(provider.DomainConfig{}, ec, qc)
 	a.to, b.to = e.meet(a, b), e.meet(b, a)

@@ -151,8 +151,8 @@ func testCycles(e *env) {
 		if round == min(20, rounds/2) {
 			before = e.self()
 		}
-		a := e.open(provider.DomainConfig{}, provider.EndpointConfig{Name: name + "-a"}, provider.CQConfig{Size: 16})
-		b := e.open(provider.DomainConfig{}, provider.EndpointConfig{Name: name + "-b"}, provider.CQConfig{Size: 16})
+		a := e.open(provider.DomainConfig{}, endpointConfig{Name: name + "-a"}, provider.CQConfig{Size: 16})
+		b := e.open(provider.DomainConfig{}, endpointConfig{Name: name + "-b"}, provider.CQConfig{Size: 16})
 		a.to, b.to = e.meet(a, b), e.meet(b, a)
 		e.cycleWrites(a, b, uint64(round))
 		first, second := a, b

@@ -1,15 +1,20 @@
 package fabrictest
 
-import "github.com/weft-fabric/weft/fabric/provider"
+import (
+	"github.com/weft-fabric/weft/fabric"
+	"github.com/weft-fabric/weft/fabric/provider"
+)
 
 // The suite speaks to a provider through these names only: what a program calls.
 type (
-	domain   = provider.Domain
-	endpoint = provider.Endpoint
-	queue    = provider.CompletionQueue
-	counter  = provider.Counter
-	memory   = provider.Memory
-	view     = provider.View
+	domain         = *fabric.Domain
+	endpoint       = *fabric.Endpoint
+	endpointConfig = fabric.EndpointConfig
+	counters       = fabric.Counters
+	queue          = *fabric.CompletionQueue
+	counter        = *fabric.Counter
+	memory         = *fabric.Memory
+	view           = *fabric.View
 )
 
 // opener opens domains of the provider that is tested.
@@ -27,5 +32,5 @@ func (o opener) open(c provider.DomainConfig) (domain, error) {
 		}
 	}
 	c.Options = merged
-	return o.p.OpenDomain(o.info, c)
+	return fabric.OpenDomainIn(o.p, o.info, c)
 }

@@ -99,8 +99,8 @@ func testSlowReceiver(e *env) {
 // testSmallQueue (F51): a queue of 8 and 1000 sends: what could overflow it gets ErrAgain, and no completion is lost.
 func testSmallQueue(e *env) {
 	const size, total = 8, 1000
-	a := e.open(provider.DomainConfig{}, provider.EndpointConfig{}, provider.CQConfig{Size: size})
-	b := e.open(provider.DomainConfig{}, provider.EndpointConfig{}, provider.CQConfig{})
+	a := e.open(provider.DomainConfig{}, endpointConfig{}, provider.CQConfig{Size: size})
+	b := e.open(provider.DomainConfig{}, endpointConfig{}, provider.CQConfig{})
 	a.to, b.to = e.meet(a, b), e.meet(b, a)
 	msg := make([]byte, 64)
 	into := make([]byte, 64)
@@ -164,7 +164,7 @@ func testSmallQueue(e *env) {
 
 // testRoom: who was refused is told when there is room again, although no completion comes: the sends are quiet.
 func testRoom(e *env) {
-	a, b := e.directsOf(provider.EndpointConfig{Depth: 16, Unexpected: 4096}, provider.CQConfig{})
+	a, b := e.directsOf(endpointConfig{Depth: 16, Unexpected: 4096}, provider.CQConfig{})
 	msg := make([]byte, 2000)
 	send := func() error {
 		return a.ep.Send(provider.Op{Local: provider.Segment{Bytes: msg}, Peer: a.to, Flags: provider.Quiet})

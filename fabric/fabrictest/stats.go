@@ -116,7 +116,7 @@ func testInfo(e *env) {
 	if !i.Caps.Has(provider.LocalComm) && !i.Caps.Has(provider.RemoteComm) {
 		e.Errorf("it reaches nobody: %v", i.Caps)
 	}
-	d := e.open(provider.DomainConfig{}, provider.EndpointConfig{}, provider.CQConfig{})
+	d := e.open(provider.DomainConfig{}, endpointConfig{}, provider.CQConfig{})
 	if got := d.d.Info(); got.Provider != i.Provider || got.Caps != i.Caps || got.Limits != i.Limits {
 		e.Errorf("the open domain says %+v, Discover said %+v", got, i)
 	}

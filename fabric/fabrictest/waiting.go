@@ -366,7 +366,7 @@ func testQueueRules(e *env) {
 	if err := a.q.Close(); !errors.Is(err, provider.ErrBusy) {
 		e.Fatalf("closing the queue of an open endpoint: %v", err)
 	}
-	if _, err := a.d.OpenEndpoint(provider.EndpointConfig{Send: b.q, Recv: b.q}); !errors.Is(err, provider.ErrInvalid) {
+	if _, err := a.d.OpenEndpoint(endpointConfig{Send: b.q, Recv: b.q}); !errors.Is(err, provider.ErrInvalid) {
 		e.Fatalf("an endpoint with the queue of another domain: %v", err)
 	}
 	e.pingOnce(a, b)
