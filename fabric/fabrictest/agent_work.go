@@ -76,7 +76,7 @@ func spin(d time.Duration) uint64 {
 // viewing carries out what is about views; r.Buf is the view.
 func (a *agent) viewing(r request, out *reply) error {
 	if r.Verb == "view" {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), a.o.patience)
 		defer cancel()
 		v, err := a.d.View(ctx, r.Peer, r.Key, uint64(r.Off), r.N)
 		if err != nil {
@@ -178,13 +178,13 @@ func (a *agent) counting(r request, out *reply) error {
 
 // again posts until the provider takes it: as long as it says ErrAgain and progress goes on.
 func (a *agent) again(n int, s opSpec) error {
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(a.o.patience); ; {
 		err := a.post(n, s)
 		if !errors.Is(err, provider.ErrAgain) {
 			return err
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("refused for %v: %w", patience, err)
+			return fmt.Errorf("refused for %v: %w", a.o.patience, err)
 		}
 		a.col.waitNews(time.Millisecond)
 	}

@@ -72,12 +72,12 @@ func (e *env) closeRound(round int) {
 	// A Wait on the domain that stays open ends by the context; all others by what they find closed.
 	gone := make(chan struct{})
 	go func() { all.Wait(); close(gone) }()
-	end := time.NewTimer(patience)
+	end := time.NewTimer(e.o.patience)
 	defer end.Stop()
 	select {
 	case <-gone:
 	case <-end.C:
-		e.Fatalf("round %d: calls have not returned %v after Close", round, patience)
+		e.Fatalf("round %d: calls have not returned %v after Close", round, e.o.patience)
 	}
 	e.closedFor(victim, round%4 == 2)
 	if err := errors.Join(a.d.Close(), b.d.Close()); err != nil {

@@ -106,7 +106,7 @@ func testCounters(e *env) {
 // counts waits until a counter has come to n, and not further.
 func (e *env) counts(s *side, what string, counter, n int) {
 	e.Helper()
-	if _, err := s.try(request{Verb: "wait-value", Buf: counter, N: n, Millis: int(patience / time.Millisecond)}); err != nil {
+	if _, err := s.try(request{Verb: "wait-value", Buf: counter, N: n, Millis: int(e.o.patience / time.Millisecond)}); err != nil {
 		e.Fatalf("waiting until %d %s are counted: %v; counted are %d", n, what, err, s.value(counter))
 	}
 	if got := s.value(counter); got != n {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/testutil"
@@ -27,6 +28,8 @@ type Config struct {
 	Launcher []string
 	// Groups are the names of the groups to run; empty means all. A name that does not exist fails the test.
 	Groups []string
+
+	patience time.Duration // bounds every wait; 0 means 30 s
 }
 
 // Wrap puts something between the suite and a provider: a fault, a trace.

@@ -1,6 +1,7 @@
 package fabrictest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -15,8 +16,9 @@ import (
 // patience bounds every wait of the suite: a provider that hangs fails one group, not the whole run.
 const patience = 30 * time.Second
 
-func patient() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), patience)
+// patient is a context with that bound.
+func (e *env) patient() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), e.o.patience)
 }
 
 // env is what a group's test gets: the test itself, and the provider in one progress mode.
@@ -62,7 +64,7 @@ func (g group) check(t testing.TB, c Config, p provider.Provider, info provider.
 func newEnv(t testing.TB, c Config, p provider.Provider, info provider.Info, mode provider.Progress) *env {
 	t.Helper()
 	return &env{
-		TB: t, c: c, o: opener{p, info, c.Options}, info: info, mode: mode,
+		TB: t, c: c, o: opener{p, info, c.Options, cmp.Or(c.patience, patience)}, info: info, mode: mode,
 		procs: make(map[int]*remote), rnd: testutil.Rand(t),
 	}
 }
@@ -248,7 +250,7 @@ func (e *env) until(n int, first *direct, others ...*direct) []provider.Completi
 	e.Helper()
 	var got []provider.Completion
 	var some [16]provider.Completion
-	end := time.Now().Add(patience)
+	end := time.Now().Add(e.o.patience)
 	for len(got) < n {
 		for i, d := range append([]*direct{first}, others...) {
 			k, err := d.q.Read(some[:])
@@ -262,7 +264,7 @@ func (e *env) until(n int, first *direct, others ...*direct) []provider.Completi
 			}
 		}
 		if time.Now().After(end) {
-			e.Fatalf("after %v %d of %d completions", patience, len(got), n)
+			e.Fatalf("after %v %d of %d completions", e.o.patience, len(got), n)
 		}
 	}
 	return got

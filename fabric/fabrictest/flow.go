@@ -147,7 +147,7 @@ func (a *agent) sendFlow(f flow) error {
 	}
 	open := 0
 	finish := func(n int) error {
-		list, err := a.col.take(n, patience)
+		list, err := a.col.take(n, a.o.patience)
 		for _, c := range list {
 			open--
 			if c.Err != nil {
@@ -183,7 +183,7 @@ func (a *agent) recvFlow(f flow) error {
 		if err := r.post(); err != nil {
 			return err
 		}
-		list, err := a.col.take(1, patience)
+		list, err := a.col.take(1, a.o.patience)
 		if err != nil {
 			return fmt.Errorf("%d messages are missing: %w", r.missing, err)
 		}
@@ -294,7 +294,7 @@ func (a *agent) allFlow(f flow) error {
 			sends++
 		}
 	}
-	for end := time.Now().Add(patience); r.missing > 0 || sends > 0; {
+	for end := time.Now().Add(a.o.patience); r.missing > 0 || sends > 0; {
 		list, err := a.col.take(1, time.Until(end))
 		if err != nil {
 			return fmt.Errorf("%d messages to come, %d to go: %w", r.missing, sends, err)

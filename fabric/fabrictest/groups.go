@@ -29,7 +29,6 @@ func groups() []group {
 		{name: "order", needs: msg, run: testOrder},
 		{name: "data-order", needs: rma, run: testDataOrder},
 		{name: "many", needs: msg, run: testMany},
-		{name: "too-long", needs: msg, run: testTooLong},
 
 		{name: "rma", needs: rma, run: testRMA},
 		{name: "rma-edges", needs: rma, run: testRMAEdges},

@@ -1,8 +1,6 @@
 package fabrictest
 
 import (
-	"errors"
-
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/testutil"
 )
@@ -30,20 +28,6 @@ func testZero(e *env) {
 	a.post(sendOp(to, 1))
 	a.one(provider.SendDone, 1)
 	b.one(provider.RecvDone, 2)
-}
-
-// testTooLong: what is above a limit is refused at the post.
-func testTooLong(e *env) {
-	a, b := e.pair()
-	to := a.knows(b)
-	limit := e.info.Limits.Message
-	if limit == 0 || limit > 1<<28 {
-		e.Skipf("the limit of a message is %d: no buffer is longer", limit)
-	}
-	out := a.heap(int(limit)+1, 1)
-	if err := a.tryPost(sendOp(to, 1, out.all())); !errors.Is(err, provider.ErrTooLong) {
-		e.Fatalf("a message of %d bytes where the limit is %d: %v", limit+1, limit, err)
-	}
 }
 
 // testHuge (F41): memory above 4 GiB is registered, sparse, and read and written on both sides of the places where 32-bit

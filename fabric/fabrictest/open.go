@@ -1,6 +1,8 @@
 package fabrictest
 
 import (
+	"time"
+
 	"github.com/weft-fabric/weft/fabric"
 	"github.com/weft-fabric/weft/fabric/provider"
 )
@@ -22,6 +24,8 @@ type opener struct {
 	p       provider.Provider
 	info    provider.Info
 	options map[string]string
+
+	patience time.Duration // bounds waits
 }
 
 func (o opener) open(c provider.DomainConfig) (domain, error) {

@@ -126,7 +126,7 @@ func testSmallQueue(e *env) {
 	}
 	posted, refusals := 0, 0
 	recvs := 0
-	end := time.Now().Add(patience)
+	end := time.Now().Add(e.o.patience)
 	for posted < total || done < total || received < total {
 		for recvs < total && recvs-received < 500 {
 			if err := b.ep.Recv(provider.Op{Local: provider.Segment{Bytes: into}}); err != nil {
@@ -181,7 +181,7 @@ func testRoom(e *env) {
 	}
 	into := make([]byte, 2000)
 	e.receiveSome(b, into, posted)
-	end := time.NewTimer(patience)
+	end := time.NewTimer(e.o.patience)
 	defer end.Stop()
 	for errors.Is(send(), provider.ErrAgain) {
 		if e.mode == provider.Manual {
@@ -204,7 +204,7 @@ func (e *env) receiveSome(b *direct, into []byte, n int) {
 		if err := b.ep.Recv(provider.Op{Local: provider.Segment{Bytes: into}}); err != nil {
 			e.Fatal(err)
 		}
-		ctx, cancel := patient()
+		ctx, cancel := e.patient()
 		for {
 			var c [1]provider.Completion
 			// The sender may need progress too.

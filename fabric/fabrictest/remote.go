@@ -2,6 +2,7 @@ package fabrictest
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func childOpener(args []string, wraps []Wrap) (opener, error) {
 		}
 		p = wraps[i].Provider(p)
 	}
-	ctx, cancel := patient()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	info, err := usable(ctx, p)
 	if err != nil {
@@ -74,7 +75,7 @@ func childOpener(args []string, wraps []Wrap) (opener, error) {
 	if !info.Usable {
 		return opener{}, fmt.Errorf("%s is not usable in the child: %s", c.Provider, info.Why)
 	}
-	return opener{p, info, c.Options}, nil
+	return opener{p, info, c.Options, patience}, nil
 }
 
 // remote is an agent in a child process.

@@ -156,7 +156,7 @@ func testInsert(e *env) {
 func (e *env) gather(na, nb int, a, b *direct) [2][]provider.Completion {
 	e.Helper()
 	var got [2][]provider.Completion
-	ctx, cancel := patient()
+	ctx, cancel := e.patient()
 	defer cancel()
 	var some [16]provider.Completion
 	for len(got[0]) < na || len(got[1]) < nb {

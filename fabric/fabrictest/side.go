@@ -177,7 +177,7 @@ func (s *side) tryPost(op opSpec) error {
 // take waits for n completions, in their order.
 func (s *side) take(n int) []provider.Completion {
 	s.e.Helper()
-	list, err := s.tryTake(n, patience)
+	list, err := s.tryTake(n, s.e.o.patience)
 	if err != nil {
 		s.e.Fatalf("side %d: waiting for %d completions: got %d: %v%s", s.where, n, len(list), err, showAll(list))
 	}

@@ -172,7 +172,7 @@ func (e *env) found(b *side, op opSpec, want provider.Completion) {
 		}
 		e.same("a peek at nothing", provider.Completion{Context: c.Context, Kind: c.Kind, Err: c.Err},
 			provider.Completion{Context: op.Context, Kind: provider.TRecvDone, Err: provider.ErrNoMessage})
-		pause(patience / 30000)
+		pause(e.o.patience / 30000)
 	}
 	e.Fatalf("a message that was sent is never found by a peek")
 }
@@ -186,7 +186,7 @@ func (e *env) discard(a, b *side, send opSpec, peek func(tag, context uint64, mo
 			if c := b.take(1)[0]; c.Err == nil && c.Context == op.Context {
 				return
 			}
-			pause(patience / 30000)
+			pause(e.o.patience / 30000)
 		}
 		e.Fatalf("%v finds no message", op.Flags)
 	}

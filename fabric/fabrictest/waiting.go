@@ -127,7 +127,7 @@ func (e *env) waiters(ctx context.Context, q queue, n int) <-chan ended {
 // must takes n ends, which must come in time and for this reason.
 func (e *env) must(what string, ends <-chan ended, n int, began time.Time, want error) {
 	e.Helper()
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(e.o.patience)
 	defer limit.Stop()
 	for i := range n {
 		select {
@@ -139,7 +139,7 @@ func (e *env) must(what string, ends <-chan ended, n int, began time.Time, want 
 				e.Errorf("%s: a wait ended after %v", what, took)
 			}
 		case <-limit.C:
-			e.Fatalf("%s: %d of %d waits have not ended after %v", what, n-i, n, patience)
+			e.Fatalf("%s: %d of %d waits have not ended after %v", what, n-i, n, e.o.patience)
 		}
 	}
 	select {
@@ -162,7 +162,7 @@ func (e *env) waitCancelled(q queue, n int) {
 // waitSignalled wakes n waits by n signals, one each.
 func (e *env) waitSignalled(q queue, n int) {
 	e.Helper()
-	ctx, cancel := patient()
+	ctx, cancel := e.patient()
 	defer cancel()
 	ends := e.waiters(ctx, q, n)
 	for range n {
@@ -184,7 +184,7 @@ func (e *env) signalIsKept(q queue) {
 	e.Helper()
 	q.Signal()
 	began := time.Now()
-	ctx, cancel := patient()
+	ctx, cancel := e.patient()
 	defer cancel()
 	var c [1]provider.Completion
 	if _, err := q.Wait(ctx, c[:]); !errors.Is(err, provider.ErrSignal) || time.Since(began) > endBound+busy {
@@ -199,7 +199,7 @@ func (e *env) signalIsKept(q queue) {
 
 func (e *env) waitClosed(q queue) {
 	e.Helper()
-	ctx, cancel := patient()
+	ctx, cancel := e.patient()
 	defer cancel()
 	ends := e.waiters(ctx, q, 8)
 	began := time.Now()
@@ -263,7 +263,7 @@ func testSharedQueue(e *env) {
 	seen := make([]atomic.Int32, 2*total)
 	var left atomic.Int64
 	left.Store(int64(2 * total))
-	ctx, cancel := patient()
+	ctx, cancel := e.patient()
 	defer cancel()
 	all, stop := context.WithCancel(ctx)
 	defer stop()
@@ -404,7 +404,7 @@ func testDescriptor(e *env) {
 func (e *env) armed(b *direct) {
 	e.Helper()
 	var c [1]provider.Completion
-	for end := time.Now().Add(patience); !b.q.TryWait(); {
+	for end := time.Now().Add(e.o.patience); !b.q.TryWait(); {
 		if n, err := b.q.Read(c[:]); n != 0 || err != nil {
 			e.Fatalf("a read between messages: %d, %v", n, err)
 		}
@@ -418,7 +418,7 @@ func (e *env) armed(b *direct) {
 func (e *env) awaken(a, b *direct, fd, round int) {
 	e.Helper()
 	var c [1]provider.Completion
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(e.o.patience); ; {
 		ok, err := readable(fd, time.Second)
 		if err != nil || !ok {
 			e.Fatalf("round %d: the descriptor does not say that there is a completion: %v", round, err)
