@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -58,7 +59,7 @@ func (a *agent) carry(r request, out *reply) error {
 	if r.Verb == "open" {
 		return a.open(*r.Open, out)
 	}
-	if a.d == nil && r.Verb != "usage" && r.Verb != "spin" && r.Verb != "ballast" {
+	if a.d == nil && !slices.Contains([]string{"close", "usage", "spin", "ballast"}, r.Verb) {
 		return fmt.Errorf("%s: nothing is open: %w", r.Verb, errNothing)
 	}
 	for _, verbs := range []func(request, *reply) (bool, error){a.objects, a.memory, a.work, a.state} {

@@ -154,10 +154,10 @@ func (e *env) closedFor(d *direct, endpointOnly bool) {
 		for n := 1; n > 0; {
 			n, calls["Read"] = d.q.Read(c[:])
 		}
-		_, calls["Insert"] = d.d.Insert("x")
+		_, calls["Insert"] = d.d.Insert(d.ep.Address())
 		_, calls["Alloc"] = d.d.Alloc(64, 0)
 		_, calls["OpenCompletionQueue"] = d.d.OpenCompletionQueue(provider.CQConfig{})
-		_, calls["OpenEndpoint"] = d.d.OpenEndpoint(endpointConfig{})
+		_, calls["OpenEndpoint"] = d.d.OpenEndpoint(endpointConfig{Send: d.q, Recv: d.q})
 		_, calls["OpenCounter"] = d.d.OpenCounter()
 		_, calls["Register"] = d.d.Register(memmon.HeapBytes(make([]byte, 8)), 0)
 	}

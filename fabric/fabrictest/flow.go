@@ -203,12 +203,14 @@ type receiver struct {
 	s       *slots
 	next    map[provider.Peer]int
 	seed    map[provider.Peer]uint64
+	slot    map[int]int                 // of each receive that is posted, by its number
+	early   map[int]provider.Completion // of receives before which others are still open
 	posted  int
 	total   int
 	missing int
 }
 
-// recvContext tells receives from sends where one queue has both.
+// recvContext tells receives from sends where one queue has both; the rest of a context is the number of the receive.
 const recvContext = 1 << 40
 
 func (a *agent) receiver(f *flow) (*receiver, error) {
@@ -217,7 +219,7 @@ func (a *agent) receiver(f *flow) (*receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{a: a, f: f, s: s, next: map[provider.Peer]int{}, seed: map[provider.Peer]uint64{}, total: total, missing: total}
+	r := &receiver{a: a, f: f, s: s, next: map[provider.Peer]int{}, seed: map[provider.Peer]uint64{}, slot: map[int]int{}, early: map[int]provider.Completion{}, total: total, missing: total}
 	for i, p := range f.Peers {
 		r.seed[p] = f.Seeds[i]
 	}
@@ -229,7 +231,7 @@ func (r *receiver) post() error {
 	_, kind := r.f.kinds()
 	for len(r.s.free) > 0 && r.posted < r.total {
 		slot := r.s.take()
-		op := opSpec{Kind: kind, Segs: []seg{r.s.seg(slot, r.s.size)}, Context: recvContext | uint64(slot)}
+		op := opSpec{Kind: kind, Segs: []seg{r.s.seg(slot, r.s.size)}, Context: recvContext | uint64(r.posted)}
 		if r.f.Tagged {
 			op.Ignore = ^uint64(0)
 		}
@@ -241,14 +243,36 @@ func (r *receiver) post() error {
 		if err != nil {
 			return fmt.Errorf("receive: %w", err)
 		}
+		r.slot[r.posted] = slot
 		r.posted++
 	}
 	return nil
 }
 
-// got checks a message.
+// got takes a completion. Messages match receives in order, but a long one may complete after those behind it: so each is
+// checked when all before it are there.
 func (r *receiver) got(c provider.Completion) error {
-	slot := int(c.Context &^ recvContext)
+	n := int(c.Context &^ recvContext)
+	if _, twice := r.early[n]; twice || n >= r.posted || n < r.total-r.missing {
+		return fmt.Errorf("a receive ended twice, or was never posted: %s", show(c))
+	}
+	r.early[n] = c
+	for {
+		n := r.total - r.missing
+		next, ok := r.early[n]
+		if !ok {
+			return nil
+		}
+		delete(r.early, n)
+		if err := r.check(next, r.slot[n]); err != nil {
+			return err
+		}
+		delete(r.slot, n)
+	}
+}
+
+// check checks the message of a receive.
+func (r *receiver) check(c provider.Completion, slot int) error {
 	if c.Err != nil {
 		return fmt.Errorf("receive: %w", c.Err)
 	}

@@ -136,6 +136,7 @@ func testAllocs(e *env) {
 	}
 	off := e.base(m)
 	seg := func(b []byte) provider.Segment { return provider.Segment{Bytes: b} }
+	some := make([]provider.Completion, 4)
 	for name, round := range map[string]func() (int, int, error){
 		"send": func() (int, int, error) {
 			if err := b.ep.Recv(provider.Op{Local: seg(in[:])}); err != nil {
@@ -173,9 +174,9 @@ func testAllocs(e *env) {
 		},
 	} {
 		for range 50 { // pools fill
-			e.round(a, b, round)
+			e.round(a, b, some, round)
 		}
-		if n := testing.AllocsPerRun(500, func() { e.round(a, b, round) }); n >= 1 {
+		if n := testing.AllocsPerRun(500, func() { e.round(a, b, some, round) }); n >= 1 {
 			e.Errorf("%s: %v allocations for each post and its completions", name, n)
 		}
 	}
@@ -185,19 +186,18 @@ func testAllocs(e *env) {
 }
 
 // round does one round and reads its completions, without allocating.
-func (e *env) round(a, b *direct, round func() (int, int, error)) {
+func (e *env) round(a, b *direct, some []provider.Completion, round func() (int, int, error)) {
 	na, nb, err := round()
 	if err != nil {
 		e.Fatal(err)
 	}
-	var some [4]provider.Completion
 	for spins := 0; na > 0 || nb > 0; spins++ {
-		n, err := a.q.Read(some[:])
+		n, err := a.q.Read(some)
 		if err != nil || n > 0 && some[0].Err != nil {
 			e.Fatalf("%v, %s", err, show(some[0]))
 		}
 		na -= n
-		if n, err = b.q.Read(some[:]); err != nil || n > 0 && some[0].Err != nil {
+		if n, err = b.q.Read(some); err != nil || n > 0 && some[0].Err != nil {
 			e.Fatalf("%v, %s", err, show(some[0]))
 		}
 		nb -= n

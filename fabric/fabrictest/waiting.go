@@ -12,10 +12,11 @@ import (
 	"github.com/weft-fabric/weft/internal/testutil"
 )
 
-// endBound is how soon a wait ends that was told to, on an idle machine; the suite allows a busy one more.
 const (
+	// endBound is how soon a wait ends that was told to.
 	endBound = 50 * time.Millisecond
-	busy     = 150 * time.Millisecond
+	// busy is what the suite allows a machine that does other things at the same time.
+	busy = 450 * time.Millisecond
 )
 
 // testWays has every way of waiting collect the completions of both sides.
@@ -66,16 +67,16 @@ func testWaitEnds(e *env) {
 func (e *env) waitWithTraffic(a, b *direct, idle queue) {
 	e.Helper()
 	limit := time.Duration(testutil.Count(e, 300, 2000)) * time.Millisecond
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		var c [1]provider.Completion
-		began := time.Now()
 		n, err := idle.Wait(ctx, c[:])
 		took := time.Since(began)
-		if n != 0 || !errors.Is(err, context.DeadlineExceeded) || took < limit-time.Millisecond || took > limit+busy {
+		if n != 0 || !errors.Is(err, context.DeadlineExceeded) || took < limit || took > limit+busy {
 			e.Errorf("a wait of %v for nothing ended after %v with %d completions and %v", limit, took, n, err)
 		}
 	}()
