@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/provutil"
+	"github.com/weft-fabric/weft/internal/sys"
 )
 
 // domain implements provider.Domain. Its Core's lock guards what has no lock of its own.
@@ -68,7 +69,7 @@ func (d *domain) open(c provider.DomainConfig) {
 	d.av.Max = maxPeers
 	d.memory.by = make(map[provider.Key]*memory)
 	d.core = provutil.NewCore(&d.engine, provutil.CoreConfig{
-		Progress: c.Progress, Spin: c.Spin, Tracer: c.Tracer, NewBell: newBell,
+		Progress: c.Progress, Spin: c.Spin, Tracer: c.Tracer, Yield: sys.Yield, NewBell: provutil.SystemBell,
 	})
 	d.core.Start()
 }
@@ -235,6 +236,8 @@ func (d *domain) Close() error {
 		_ = n.Close()
 	}
 	d.core.Stop()
+	d.mail.close()
+	d.engine.close()
 	d.freeAll()
 	return nil
 }

@@ -1,10 +1,9 @@
 package loop
 
 import (
-	"fmt"
 	"sync/atomic"
 
-	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/sys"
 )
 
 // engine is what moves a domain's operations; the methods of provutil.Engine.
@@ -12,6 +11,7 @@ type engine struct {
 	d     *domain
 	armed atomic.Bool
 	bell  chan struct{} // capacity 1
+	fd    atomic.Pointer[sys.Eventfd]
 }
 
 // ring wakes the engine if it is armed, once for each time it was. It says whether it did.
@@ -20,6 +20,9 @@ func (e *engine) ring() bool {
 		return false
 	}
 	e.Unpark()
+	if fd := e.fd.Load(); fd != nil {
+		_ = fd.Ring()
+	}
 	return true
 }
 
@@ -64,7 +67,12 @@ func (e *engine) Arm() bool {
 }
 
 // Disarm ends it.
-func (e *engine) Disarm() { e.armed.Store(false) }
+func (e *engine) Disarm() {
+	e.armed.Store(false)
+	if fd := e.fd.Load(); fd != nil {
+		_, _ = fd.Drain()
+	}
+}
 
 // Park sleeps until somebody rings.
 func (e *engine) Park() { <-e.bell }
@@ -77,9 +85,25 @@ func (e *engine) Unpark() {
 	}
 }
 
-// Descriptor is not there: nothing of the kernel is on the way of this provider.
+// Descriptor is an eventfd, made for the first who asks: without it nothing of the kernel is on this provider's way.
 func (e *engine) Descriptor() (int, error) {
-	return -1, fmt.Errorf("descriptor: %w", provider.ErrNotSupported)
+	fd := e.fd.Load()
+	if fd == nil {
+		made, err := sys.NewEventfd(sys.Features{})
+		if err != nil {
+			return -1, err
+		}
+		fd = &made
+		e.fd.Store(fd)
+	}
+	return fd.Int(), nil
+}
+
+// close gives the descriptor back, when no peer can ring any more.
+func (e *engine) close() {
+	if fd := e.fd.Load(); fd != nil {
+		_ = fd.Close()
+	}
 }
 
 // handle takes note of an event.

@@ -204,16 +204,27 @@ type mailbox struct {
 	events []event
 	spare  []event
 	any    atomic.Bool
+	closed bool
 	engine *engine
 }
 
 // put tells, and wakes the domain if it sleeps.
 func (m *mailbox) put(e event) (rang bool) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
 	m.events = append(m.events, e)
 	m.any.Store(true)
-	m.mu.Unlock()
 	return m.engine.ring()
+}
+
+// close drops what comes from now on; nobody rings any more at return.
+func (m *mailbox) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
 }
 
 // take takes all events out. The slice is good until the next take.
