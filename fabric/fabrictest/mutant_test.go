@@ -1,12 +1,10 @@
 package fabrictest
 
 import (
+	"context"
 	"sync"
 
 	"github.com/weft-fabric/weft/fabric/provider"
-
-	"context"
-
 	"github.com/weft-fabric/weft/memmon"
 )
 
@@ -25,6 +23,7 @@ type mutant struct {
 	batch  func(c []provider.Completion)              // for each batch
 	ready  func() <-chan struct{}                     // instead of the queue's channel
 	fd     func() (int, error)                        // instead of the queue's descriptor
+	try    func(real bool) bool                       // what TryWait returns
 	signal func(q provider.CompletionQueue)           // instead of Signal
 	insert func(p provider.Peer) provider.Peer        // what Insert returns
 	stats  func(s *provider.Stats)                    // what Stats returns
@@ -285,10 +284,19 @@ func (q *mutQueue) Ready() <-chan struct{} {
 }
 
 func (q *mutQueue) Descriptor() (int, error) {
+	fd, err := q.CompletionQueue.Descriptor()
 	if q.m.fd != nil {
 		return q.m.fd()
 	}
-	return q.CompletionQueue.Descriptor()
+	return fd, err
+}
+
+func (q *mutQueue) TryWait() bool {
+	ok := q.CompletionQueue.TryWait()
+	if q.m.try != nil {
+		ok = q.m.try(ok)
+	}
+	return ok
 }
 
 type mutEndpoint struct {

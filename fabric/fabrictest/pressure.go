@@ -180,20 +180,34 @@ func testRoom(e *env) {
 		e.Fatalf("%d messages of %d bytes for a receiver that does nothing and allows 4096: %v", posted, len(msg), err)
 	}
 	into := make([]byte, 2000)
+	if e.mode == provider.Manual {
+		e.receiveSome(a, b, into, posted)
+		if err := send(); err != nil {
+			e.Fatalf("the receiver has taken all messages, and a send: %v", err)
+		}
+		return
+	}
+	told := make(chan error, 1)
+	ctx, cancel := e.patient()
+	defer cancel()
+	go func() {
+		for {
+			select {
+			case <-a.q.Ready():
+			case <-ctx.Done():
+				told <- ctx.Err()
+				return
+			}
+			if err := send(); !errors.Is(err, provider.ErrAgain) {
+				told <- err
+				return
+			}
+		}
+	}()
+	pause(5 * time.Millisecond)
 	e.receiveSome(a, b, into, posted)
-	end := time.NewTimer(e.o.patience)
-	defer end.Stop()
-	for errors.Is(send(), provider.ErrAgain) {
-		if e.mode == provider.Manual {
-			e.until(0, a, b)
-			runtime.Gosched()
-			continue
-		}
-		select {
-		case <-a.q.Ready():
-		case <-end.C:
-			e.Fatalf("the receiver has taken %d messages, and who waits for room is not told", posted)
-		}
+	if err := <-told; err != nil {
+		e.Fatalf("the receiver has taken %d messages, and who waits for room: %v", posted, err)
 	}
 }
 
