@@ -34,7 +34,7 @@ type Config struct {
 
 // Wrap puts something between the suite and a provider: a fault, a trace.
 type Wrap struct {
-	// Name tells a child process which of Main's wraps to use.
+	// Name tells a child process which of Main's wraps to use; "" means none: the wrap is around this process only.
 	Name string
 	// Provider returns p with the wrap around it; its name must stay the same.
 	Provider func(p provider.Provider) provider.Provider

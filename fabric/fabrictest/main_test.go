@@ -2,4 +2,4 @@ package fabrictest
 
 import "testing"
 
-func TestMain(m *testing.M) { Main(m) }
+func TestMain(m *testing.M) { Main(m, childWraps()...) }

@@ -224,7 +224,12 @@ func (e *env) cut(m mem, n, pieces int) (lengths []int, parts []seg) {
 func testSelf(e *env) {
 	a := e.side(0)
 	a.open(e.spec())
-	me := a.knows(a)
+	e.alone(a, a.knows(a))
+}
+
+// alone has a side talk to itself, which it knows as me.
+func (e *env) alone(a *side, me provider.Peer) {
+	e.Helper()
 	for _, n := range e.sizes(300000) {
 		for _, late := range []bool{false, true} {
 			seed := e.fresh()
