@@ -46,6 +46,9 @@ func splitAddress(a provider.Address) (address, error) {
 	if len(a) > maxAddress {
 		return address{}, fmt.Errorf("longer than %d bytes", maxAddress)
 	}
+	if i := strings.IndexFunc(rest, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
+		return address{}, fmt.Errorf("%q at %d: it has only printable ASCII, other bytes as %%XX", rest[i], len(scheme)+i)
+	}
 	name, query, _ := strings.Cut(rest, "?")
 	var p address
 	var err error

@@ -36,8 +36,8 @@ type arena struct {
 	spaces   [2]*allocator // 1: of blocks that peers may write
 	segments []*segment    // by index; nil where one was dropped
 	dropped  []uint32
-	memories [2][]*memory // blocks, whose places are those of home's table; the others, whose places follow
-	free     [2][]uint32  // of these, indices
+	memories []*memory // by place
+	free     []uint32  // places
 	gen      uint64
 	limbo    []*memory // closed, and maybe still used by a peer
 	watched  []*foreignLanes
@@ -81,7 +81,7 @@ func (a *arena) alloc(d *domain, n uint64, access provider.Access) (m *memory, g
 	m = &memory{domain: d, access: access, extent: e, bytes: s.file.m.Bytes()[e.off : e.off+n : e.off+n]}
 	used := e.off < s.fresh
 	s.fresh = max(s.fresh, e.off+e.len)
-	if err := a.register(m, 0); err != nil {
+	if err := a.register(m); err != nil {
 		space.put(e)
 		return nil, grown, err
 	}
@@ -169,51 +169,44 @@ func (a *arena) trim() {
 	}
 }
 
-// register gives the memory its place and key; kind 0 is a block, 1 anything else.
-func (a *arena) register(m *memory, kind int) error {
+// register gives the memory its place and key. Only places that the home's table has are given out, so that peers need
+// not ask whether a key means anything.
+func (a *arena) register(m *memory) error {
 	if a.closed {
 		return provider.ErrClosed
 	}
-	i := uint32(len(a.memories[kind]))
-	if n := len(a.free[kind]); n > 0 {
-		i = a.free[kind][n-1]
-		a.free[kind] = a.free[kind][:n-1]
+	place := uint32(len(a.memories))
+	if n := len(a.free); n > 0 {
+		place = a.free[n-1]
+		a.free = a.free[:n-1]
 	} else {
-		if i >= [2]uint32{tableEntries, maxMemories - tableEntries}[kind] {
-			return fmt.Errorf("all %d places for registrations are taken: %w", i, provider.ErrNoMemory)
+		if place >= tableEntries {
+			return fmt.Errorf("there are %d registrations, the limit: %w", place, provider.ErrNoMemory)
 		}
-		a.memories[kind] = append(a.memories[kind], nil)
+		a.memories = append(a.memories, nil)
 	}
-	a.memories[kind][i] = m
+	a.memories[place] = m
 	a.gen++
 	a.gen = max(a.gen&(1<<(64-keyPlaceBits)-1), 1) // no key is 0
-	m.key = makeKey(i+uint32(kind)*tableEntries, a.gen)
+	m.key = makeKey(place, a.gen)
 	return nil
 }
 
-// placeOf is where the memory of a key is, if it is there.
-func placeOf(k provider.Key) (kind int, i uint32) {
-	if p := keyPlace(k); p >= tableEntries {
-		return 1, p - tableEntries
-	}
-	return 0, keyPlace(k)
-}
-
 func (a *arena) unregister(m *memory) {
-	kind, i := placeOf(m.key)
-	a.memories[kind][i] = nil
-	a.free[kind] = append(a.free[kind], i)
+	place := keyPlace(m.key)
+	a.memories[place] = nil
+	a.free = append(a.free, place)
 }
 
 // find gives the memory of a key, which may come from a peer.
 func (a *arena) find(key provider.Key) *memory {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	kind, i := placeOf(key)
-	if uint64(i) >= uint64(len(a.memories[kind])) {
+	place := keyPlace(key)
+	if uint64(place) >= uint64(len(a.memories)) {
 		return nil
 	}
-	if m := a.memories[kind][i]; m != nil && m.key == key {
+	if m := a.memories[place]; m != nil && m.key == key {
 		return m
 	}
 	return nil
@@ -290,6 +283,5 @@ func (a *arena) close() {
 			s.file.close()
 		}
 	}
-	a.segments, a.limbo = nil, nil
-	a.memories = [2][]*memory{}
+	a.segments, a.memories, a.limbo = nil, nil, nil
 }

@@ -3,6 +3,7 @@ package shm
 const (
 	blockLen   = 128 << 10 // bytes of a bounce block
 	pairBlocks = 8         // blocks that one peer may hold
+	pairEager  = 4         // of these, blocks with messages that it may not want yet: the others always come back
 	blocksMade = 16        // at a time
 )
 
@@ -10,12 +11,13 @@ const (
 type bounce struct {
 	seg   uint32
 	off   uint64
+	eager bool // it holds a message that waits for a receive
 	bytes []byte
 }
 
 // takeBlock gets a block that the peer knows of; nil if it must wait for one.
-func (p *pair) takeBlock() *bounce {
-	if p.blocks >= pairBlocks {
+func (p *pair) takeBlock(eager bool) *bounce {
+	if p.blocks >= pairBlocks || eager && p.eager >= pairEager {
 		return nil
 	}
 	d := p.d
@@ -31,12 +33,18 @@ func (p *pair) takeBlock() *bounce {
 	}
 	d.bounces = d.bounces[:len(d.bounces)-1]
 	p.blocks++
+	if b.eager = eager; eager {
+		p.eager++
+	}
 	return b
 }
 
 // giveBlock takes a block back.
 func (p *pair) giveBlock(b *bounce) {
 	p.blocks--
+	if b.eager {
+		p.eager--
+	}
 	p.d.bounces = append(p.d.bounces, b)
 }
 
@@ -52,7 +60,7 @@ func (d *domain) makeBlocks() bool {
 	s := a.addSegment(file, 0)
 	a.mu.Unlock()
 	for i := range blocksMade {
-		d.bounces = append(d.bounces, &bounce{s.index, uint64(i * blockLen), file.m.Bytes()[i*blockLen:][:blockLen]})
+		d.bounces = append(d.bounces, &bounce{seg: s.index, off: uint64(i * blockLen), bytes: file.m.Bytes()[i*blockLen:][:blockLen]})
 	}
 	d.announce()
 	return true

@@ -13,7 +13,7 @@ import (
 //	   0 u64 armed: the epoch of the doorbell; while it is odd the domain sleeps
 //	4096 the table of arena blocks, 65536 entries of 32 bytes:
 //	   0 u64 key: of the block that is there; 0 while the entry is free or changes
-//	   8 u32 segment | u32 access
+//	   8 u32 segment | u32 access; segment 2^32-1: memory of the owner's own, which no peer can map
 //	  16 u64 offset in the segment
 //	  24 u64 bytes
 const (
@@ -24,17 +24,14 @@ const (
 	homeSize     = homeTable + tableEntries*entryLen
 )
 
-// A key is a place in the table of its domain (low 24 bits) and a number that is new with each registration.
-const (
-	keyPlaceBits = 24
-	maxMemories  = 1 << keyPlaceBits
-)
+// A key is a place in the table of its domain (low 16 bits) and a number that is new with each registration.
+const keyPlaceBits = 16
 
 func makeKey(place uint32, gen uint64) provider.Key {
 	return provider.Key(gen<<keyPlaceBits | uint64(place))
 }
 
-func keyPlace(k provider.Key) uint32 { return uint32(k) & (maxMemories - 1) }
+func keyPlace(k provider.Key) uint32 { return uint32(k) & (1<<keyPlaceBits - 1) }
 
 // word is an atomic word of shared memory. The offset is ours and right; words of a peer's memory must only be
 // loaded.
@@ -95,12 +92,8 @@ type block struct {
 // find looks a key up. The caller has published a hazard for the key before, so what find returns stays as long
 // as the hazard. False means that the key names no arena block.
 func (h *foreignHome) find(key provider.Key) (block, bool) {
-	place := keyPlace(key)
-	if key == 0 || place >= tableEntries {
-		return block{}, false
-	}
-	b := h.m.Bytes()[homeTable+int(place)*entryLen:][:entryLen]
-	if word(b, 0).Load() != uint64(key) {
+	b := h.m.Bytes()[homeTable+int(keyPlace(key))*entryLen:][:entryLen]
+	if key == 0 || word(b, 0).Load() != uint64(key) {
 		return block{}, false
 	}
 	w := word(b, 8).Load()

@@ -63,6 +63,7 @@ func (m *memory) Close() error {
 	}
 	d.arena.mu.Lock()
 	defer d.arena.mu.Unlock()
+	d.home.retract(m.key)
 	d.arena.unregister(m)
 	return nil
 }
@@ -108,8 +109,9 @@ func (d *domain) Register(k memmon.Kind, a provider.Access) (provider.Memory, er
 	m := &memory{domain: d, access: a, kind: k, gen: k.Generation()}
 	d.arena.mu.Lock()
 	defer d.arena.mu.Unlock()
-	if err := d.arena.register(m, 1); err != nil {
+	if err := d.arena.register(m); err != nil {
 		return nil, opError("register", "", err)
 	}
+	d.home.publish(m.key, extent{seg: noSegment}, uint64(len(k.Bytes())), a)
 	return m, nil
 }

@@ -257,7 +257,7 @@ func (p *pair) startMessage(o *op) bool {
 // startLarge is startMessage for a message of private memory.
 func (p *pair) startLarge(o *op) bool {
 	if o.length <= eagerMax {
-		if block := p.takeBlock(); block != nil {
+		if block := p.takeBlock(true); block != nil {
 			r := record{op: opPlaced, context: o.id, words: [3]uint64{o.tag, place(block.seg, int(o.length)), block.off}}
 			o.local.Gather(0, block.bytes)
 			if !p.place(o, &r) {

@@ -74,6 +74,7 @@ type pair struct {
 	flying   deque[flight]
 	copies   deque[*op] // receives that copy out of the peer's arena
 	blocks   int        // bounce blocks out
+	eager    int        // of these, with messages that wait for a receive
 	served   int        // writes of the peer that run
 	wanting  uint64     // what our word wants has
 
@@ -118,7 +119,14 @@ func (p *pair) prepare() error {
 // bell is the pair as the source of its eventfd.
 type bell pair
 
-func (b *bell) ready(sys.Events) { _, _ = b.bell.Drain() }
+// ready takes the ring. A peer rings once for each epoch: if we sleep on, for all it knows, it must be able to ring again.
+func (b *bell) ready(sys.Events) {
+	_, _ = b.bell.Drain()
+	if d := b.d; d.epoch&1 == 1 {
+		d.epoch += 2
+		d.home.armed.Store(d.epoch)
+	}
+}
 
 // activate has the pair polled.
 func (p *pair) activate() {
@@ -153,7 +161,7 @@ func (p *pair) up(lanesMap, homeMap *sys.Mapping) error {
 	return nil
 }
 
-// tell wakes who waits for the pair.
+// tell wakes who waits for news of the pair.
 func (p *pair) tell() {
 	for _, n := range p.hears {
 		n.Done(nil)
@@ -225,7 +233,7 @@ func (p *pair) release() {
 	for i, s := range p.segments {
 		s.dropped = true
 		if s.users == 0 {
-			_ = s.m.Close()
+			s.unmap()
 			delete(p.segments, i)
 		}
 	}

@@ -20,7 +20,8 @@ func (d *domain) Poll() bool {
 	moved := false
 	d.ticks++
 	d.more = false // who polls goes on until nothing moves
-	if d.news.Load() || d.ticks%socketPolls == 0 {
+	// While it is armed, a program's own event loop may have seen a bell, and waits for the next.
+	if d.news.Load() || d.epoch&1 == 1 || d.ticks%socketPolls == 0 {
 		d.news.Store(false)
 		moved = d.watcher.poll()
 	}

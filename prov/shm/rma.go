@@ -83,13 +83,13 @@ const (
 	foundSpot = iota
 	foundElse // it is no arena block that we can get at: the peer serves it
 	foundError
-	foundLater // the segment's descriptor, or a hazard slot, is to come
+	foundLater // the segment's descriptor is to come
 )
 
 // hold finds a remote piece in the peer's arena and keeps it there. The caller drops it.
 func (p *pair) hold(s provider.RemoteSegment, kind provider.Kind) (spot, int, error) {
 	if !p.hazards.take(s.Key) {
-		return spot{}, foundLater, nil
+		return spot{}, foundError, fmt.Errorf("more than %d blocks of the peer in use: %w", hazardSlots, provider.ErrNoMemory)
 	}
 	b, ok := p.home.find(s.Key)
 	need := provider.PeerRead
@@ -99,7 +99,7 @@ func (p *pair) hold(s provider.RemoteSegment, kind provider.Kind) (spot, int, er
 	switch {
 	case !ok:
 		p.hazards.drop(s.Key)
-		return spot{}, foundElse, nil
+		return spot{}, foundError, fmt.Errorf("no memory of the peer has this key, or it was closed: %w", provider.ErrKey)
 	case !b.access.Has(need):
 		p.hazards.drop(s.Key)
 		return spot{}, foundError, fmt.Errorf("the memory was registered without this access: %w", provider.ErrKey)
@@ -107,26 +107,29 @@ func (p *pair) hold(s provider.RemoteSegment, kind provider.Kind) (spot, int, er
 		p.hazards.drop(s.Key)
 		return spot{}, foundError, fmt.Errorf("%d bytes from %d of %d: outside of the memory: %w", s.Len, s.Offset, b.len, provider.ErrKey)
 	}
-	seg := p.segment(b.seg)
+	if b.seg == noSegment {
+		p.hazards.drop(s.Key)
+		return spot{}, foundElse, nil
+	}
+	seg, write := p.segment(b.seg), kind != provider.ReadDone
 	switch {
 	case p.state != pairUp:
 		return spot{}, foundLater, nil // it has ended, and all with it
-	case seg == nil && p.uid != p.d.uid && need == provider.PeerWrite, seg != nil && need == provider.PeerWrite && !seg.writable && !p.self:
+	case write && (seg != nil && seg.w == nil || p.uid != p.d.uid):
 		p.hazards.drop(s.Key)
 		return spot{}, foundElse, nil
 	case seg == nil:
 		p.hazards.drop(s.Key)
 		return spot{}, foundLater, nil
 	}
-	bytes := seg.bytes(b.off+s.Offset, s.Len)
-	if bytes == nil || b.off+s.Offset < b.off {
+	bytes := cut(seg.m.Bytes(), b.off, b.len)
+	if bytes == nil {
 		p.hazards.drop(s.Key)
-		p.breach(fmt.Errorf("%w: block at %d of segment %d", errRecord, b.off, b.seg))
+		p.breach(fmt.Errorf("%w: block of %d bytes at %d of segment %d", errRecord, b.len, b.off, b.seg))
 		return spot{}, foundLater, nil
 	}
-	if p.self && need == provider.PeerWrite && !seg.writable {
-		p.hazards.drop(s.Key)
-		return spot{}, foundElse, nil
+	if bytes = bytes[s.Offset : s.Offset+s.Len]; write {
+		bytes = seg.writable(b.off+s.Offset, s.Len)
 	}
 	seg.users++
 	p.users++

@@ -9,10 +9,10 @@ import (
 
 // foreignSegment is a segment of a peer's arena, mapped here.
 type foreignSegment struct {
-	m        *sys.Mapping
-	writable bool
-	users    int // copies and views
-	dropped  bool
+	m       *sys.Mapping // read-only
+	w       *sys.Mapping // writable; nil of most
+	users   int          // copies and views
+	dropped bool
 }
 
 // maxForeign bounds the segments of one peer: the kernel has few mappings for a process.
@@ -25,14 +25,28 @@ func (p *pair) addSegment(s segmentInfo, fd *sys.FD) error {
 		return fmt.Errorf("%w: segment %d", errMessage, s.index)
 	}
 	write := provider.Access(s.access).Has(provider.PeerWrite) && p.uid == p.d.uid
-	m, err := mapForeign(fd, s.size, write)
+	var w *sys.Mapping
+	if write {
+		again, err := fd.Dup()
+		if err == nil {
+			w, err = mapForeign(again, s.size, true)
+		}
+		if err != nil {
+			_ = fd.Close()
+			return fmt.Errorf("segment %d: %w", s.index, err)
+		}
+	}
+	m, err := mapForeign(fd, s.size, false)
 	if err != nil {
+		if w != nil {
+			_ = w.Close()
+		}
 		return fmt.Errorf("segment %d: %w", s.index, err)
 	}
 	if p.segments == nil {
 		p.segments = make(map[uint32]*foreignSegment)
 	}
-	p.segments[s.index] = &foreignSegment{m: m, writable: write}
+	p.segments[s.index] = &foreignSegment{m: m, w: w}
 	return nil
 }
 
@@ -48,6 +62,7 @@ func (p *pair) moreSegments(body []byte, fds []*sys.FD) error {
 		}
 		err = p.addSegment(list[i], fds[i])
 	}
+	p.tell()
 	return err
 }
 
@@ -68,6 +83,9 @@ func (p *pair) fewerSegments(body []byte) error {
 func (s *foreignSegment) unmap() {
 	if s.dropped && s.users == 0 {
 		_ = s.m.Close()
+		if s.w != nil {
+			_ = s.w.Close()
+		}
 	}
 }
 
@@ -103,9 +121,13 @@ func (p *pair) mapOwn(i uint32) {
 	}
 }
 
-// bytes is a piece of the segment; nil if it does not lie inside.
-func (s *foreignSegment) bytes(off, n uint64) []byte {
-	b := s.m.Bytes()
+// bytes is a piece of the segment, for reading; nil if it does not lie inside.
+func (s *foreignSegment) bytes(off, n uint64) []byte { return cut(s.m.Bytes(), off, n) }
+
+// writable is bytes for writing.
+func (s *foreignSegment) writable(off, n uint64) []byte { return cut(s.w.Bytes(), off, n) }
+
+func cut(b []byte, off, n uint64) []byte {
 	if off > uint64(len(b)) || n > uint64(len(b))-off {
 		return nil
 	}

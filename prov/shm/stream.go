@@ -60,8 +60,8 @@ func (p *pair) part(s *stream) (int, bool) {
 	r := record{op: opChunk, context: s.to, words: [3]uint64{s.base}}
 	var block *bounce
 	if n > maxInline {
-		if block = p.takeBlock(); block == nil {
-			if p.blocks > 0 {
+		if block = p.takeBlock(false); block == nil {
+			if p.blocks > p.eager {
 				return 0, false
 			}
 			n = maxInline // no memory for blocks: slower, but it goes on

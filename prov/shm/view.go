@@ -65,21 +65,24 @@ func (d *domain) view(ctx context.Context, id provider.Peer, s provider.RemoteSe
 		case foundError:
 			return nil, to.text, err
 		case foundElse:
-			// The peer would refuse a key of nothing, too, but it need not be asked: it is not a view in any case.
-			return nil, to.text, fmt.Errorf("the key names no arena memory of this peer: %w", p.noArena(s.Key))
+			return nil, to.text, fmt.Errorf("the memory is not in an arena, or of another user: %w", provider.ErrNotSupported)
 		}
-		if p.state == pairUp {
-			return nil, to.text, fmt.Errorf("too many blocks in use, or no mapping for its memory: %w", provider.ErrNoMemory)
+		if p.state == pairUp { // its segment's descriptor is on its way
+			if err := p.news(ctx); err != nil {
+				return nil, to.text, err
+			}
 		}
 	}
 }
 
-// noArena is why a key cannot be viewed: keys of registered memory have places above those of blocks.
-func (p *pair) noArena(k provider.Key) error {
-	if keyPlace(k) >= tableEntries {
-		return provider.ErrNotSupported
-	}
-	return provider.ErrKey
+// news waits until something of the pair has changed.
+func (p *pair) news(ctx context.Context) error {
+	n := provutil.NewCounter(p.d.core)
+	p.hears = append(p.hears, n)
+	p.d.core.Unlock()
+	err := n.Wait(ctx, 1)
+	p.d.core.Lock()
+	return err
 }
 
 // upPair gives a pair with the peer that is up, and waits until there is one.
@@ -102,17 +105,14 @@ func (d *domain) upPair(ctx context.Context, to *peer) (*pair, error) {
 		if p == nil {
 			p = d.eps[0].newPair(to)
 		}
-		up := provutil.NewCounter(d.core)
-		p.hears = append(p.hears, up)
 		p.start()
 		if p.state == pairUp {
 			continue
 		}
-		d.core.Unlock()
-		err := up.Wait(ctx, 1)
-		d.core.Lock()
-		if err != nil {
-			return nil, err
+		if p.state != pairEnded {
+			if err := p.news(ctx); err != nil {
+				return nil, err
+			}
 		}
 		if p.state == pairEnded && p.failed != nil {
 			return nil, p.failed
