@@ -99,9 +99,13 @@ func (e *env) named(b *side, err error) {
 	}
 }
 
-// refusedGone posts to a dead peer: the post or its completion says so.
+// refusedGone posts to a dead peer: the post or its completion says so. A send is one that completes when the
+// message has arrived: others may end well as long as nobody has heard of the death.
 func (e *env) refusedGone(a, b *side, op opSpec) {
 	e.Helper()
+	if op.Kind == provider.SendDone {
+		op = op.with(provider.DeliveryComplete, 0)
+	}
 	if err := a.tryPost(op); err != nil {
 		e.named(b, err)
 		return
