@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/testutil"
+	"github.com/weft-fabric/weft/memmon"
 )
 
 var roles []testutil.Role
@@ -120,3 +121,5 @@ func mk(b []byte, p provider.Peer, context uint64) provider.Op {
 }
 
 func recvOp(b []byte, context uint64) provider.Op { return mk(b, 0, context) }
+
+func heapBytes(n int) memmon.Kind { return memmon.HeapBytes(make([]byte, n)) }
