@@ -249,11 +249,11 @@ func (h *hello) descriptors() int {
 // welcome makes a pair with a stranger who has said who it is.
 func (ep *endpoint) welcome(s *stranger) {
 	h := s.hello
-	p := ep.pairWith(h.from, h.inc, s.uid)
+	p := ep.pairWith(h, s.uid)
 	if p != nil && p.state == pairUp {
 		// It has ended its side and calls anew, or lies. We have not heard of the end yet.
 		p.ready(sys.Readable)
-		p = ep.pairWith(h.from, h.inc, s.uid)
+		p = ep.pairWith(h, s.uid)
 	}
 	if p != nil && p.state == pairDialing {
 		// Both have called. The call of the smaller incarnation counts; ours, if it does, may still fail, and then

@@ -90,7 +90,7 @@ type pair struct {
 // newPair makes the pair, with nothing in it.
 func (ep *endpoint) newPair(to *peer) *pair {
 	p := &pair{d: ep.d, ep: ep, peer: to, inc: to.addr.inc}
-	p.self = to.addr.agrees(ep.addr, ep.d.uid)
+	p.self = to.addr.agrees(ep.addr)
 	to.pairs = append(to.pairs, p)
 	ep.pairs = append(ep.pairs, p)
 	return p
