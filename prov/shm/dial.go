@@ -260,6 +260,7 @@ func (p *pair) understand(kind uint16, body []byte, fds []*sys.FD) error {
 	case kind == kindDrop && p.state == pairUp:
 		return p.fewerSegments(body)
 	case kind == kindBell && p.state == pairUp:
+		p.d.rungOnce()
 		return nil
 	}
 	return fmt.Errorf("%w: kind %d out of turn", errMessage, kind)

@@ -2,7 +2,6 @@ package shm
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -104,14 +103,6 @@ func (s *side) good(c provider.Completion, kind provider.Kind, context uint64) p
 	s.t.Helper()
 	if c.Err != nil || c.Kind != kind || c.Context != context {
 		s.t.Fatalf("completion %+v, want %v with context %d", c, kind, context)
-	}
-	return c
-}
-
-func (s *side) bad(c provider.Completion, kind provider.Kind, context uint64, want error) provider.Completion {
-	s.t.Helper()
-	if !errors.Is(c.Err, want) || c.Kind != kind || c.Context != context {
-		s.t.Fatalf("completion %+v, want %v with context %d and %v", c, kind, context, want)
 	}
 	return c
 }

@@ -129,13 +129,13 @@ func (p *pair) out(f provider.Flags) {
 
 // pin remembers that the message lies in a block of our arena, so that it is not used anew before the peer has
 // taken it.
-func (n *op) pin(o *provider.Op) {
-	m, ok := o.Local.Memory.(*memory)
-	if !ok || n.own != nil || len(o.Locals) > 0 || m.domain != n.pair.d || m.kind != nil || m.closed || n.length <= maxInline || n.length > placeMax {
+func (o *op) pin(from *provider.Op) {
+	m, ok := from.Local.Memory.(*memory)
+	if !ok || o.own != nil || len(from.Locals) > 0 || m.domain != o.pair.d || m.kind != nil || m.closed || o.length <= maxInline || o.length > placeMax {
 		return
 	}
-	if _, inside := m.position(o.Local.Bytes); inside {
-		n.mem = m
+	if _, inside := m.position(from.Local.Bytes); inside {
+		o.mem = m
 		m.pins.Add(1)
 	}
 }

@@ -23,7 +23,7 @@ func (d *domain) Poll() bool {
 	// While it is armed, a program's own event loop may have seen a bell, and waits for the next.
 	if d.news.Load() || d.epoch&1 == 1 || d.ticks%socketPolls == 0 {
 		d.news.Store(false)
-		moved = d.watcher.poll()
+		moved = d.poll()
 	}
 	for i := 0; i < len(d.pairs); i++ {
 		p := d.pairs[i]
@@ -355,17 +355,17 @@ func (d *domain) Disarm() {
 
 // Park sleeps until a descriptor is ready, or Unpark.
 func (d *domain) Park() {
-	_ = d.watcher.poller.Park(d.background, nil)
+	_ = d.poller.Park(d.background, nil)
 	d.news.Store(true)
 }
 
 // Unpark ends Park.
-func (d *domain) Unpark() { d.watcher.poller.Kick() }
+func (d *domain) Unpark() { d.poller.Kick() }
 
 // Descriptor is the domain's descriptor of all that can wake it.
 func (d *domain) Descriptor() (int, error) {
 	if d.closed {
 		return -1, provider.ErrClosed
 	}
-	return d.watcher.poller.Fd(), nil
+	return d.poller.Fd(), nil
 }
