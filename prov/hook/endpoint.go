@@ -1,0 +1,181 @@
+package hook
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+// endpoint passes on, by embedding, what it has nothing to add to: its address.
+type endpoint struct {
+	provider.Endpoint
+	d          *domain
+	send, recv *queue
+
+	mu     sync.Mutex
+	held   []post // dropped, in the order in which they came
+	closed bool
+}
+
+// post is a dropped operation.
+type post struct {
+	kind    provider.Kind
+	context uint64
+	peer    provider.Peer
+	q       *queue
+}
+
+func (e *endpoint) Send(op provider.Op) error {
+	return e.post(Send, provider.SendDone, e.send, &op, func() error { return e.Endpoint.Send(op) })
+}
+
+func (e *endpoint) Recv(op provider.Op) error {
+	return e.post(Recv, provider.RecvDone, e.recv, &op, func() error { return e.Endpoint.Recv(op) })
+}
+
+func (e *endpoint) SendTagged(op provider.Op) error {
+	return e.post(SendTagged, provider.TSendDone, e.send, &op, func() error { return e.Endpoint.SendTagged(op) })
+}
+
+func (e *endpoint) RecvTagged(op provider.Op) error {
+	return e.post(RecvTagged, provider.TRecvDone, e.recv, &op, func() error { return e.Endpoint.RecvTagged(op) })
+}
+
+func (e *endpoint) Read(op provider.Op) error {
+	return e.post(Read, provider.ReadDone, e.send, &op, func() error { return e.Endpoint.Read(op) })
+}
+
+func (e *endpoint) Write(op provider.Op) error {
+	return e.post(Write, provider.WriteDone, e.send, &op, func() error { return e.Endpoint.Write(op) })
+}
+
+func (e *endpoint) Atomic(op provider.Atomic) error {
+	return e.post(Atomic, provider.AtomicDone, e.send, &op.Op, func() error { return e.Endpoint.Atomic(op) })
+}
+
+// post asks the rules, and passes a post on.
+func (e *endpoint) post(at Point, kind provider.Kind, q *queue, op *provider.Op, pass func() error) error {
+	v := e.d.hook.faults.at(at)
+	pause(v.delay)
+	if v.kill {
+		e.d.kill(op.Peer)
+	}
+	if a, dead := e.d.dead(op.Peer); dead {
+		return e.refuse(kind, op, e.d.gone(kind.String(), a))
+	}
+	if v.err != nil {
+		if errors.Is(v.err, provider.ErrAgain) && q != nil {
+			q.makeRoom()
+		}
+		return e.refuse(kind, op, e.wrap(kind, op.Peer, v.err))
+	}
+	if v.drop && e.hold(kind, q, op) {
+		e.d.hook.stats.on(kind, func(s *OpStats) { s.Posted++; s.Dropped++ })
+		if t := e.d.tracer.Post; t != nil {
+			t(kind, op, nil)
+		}
+		return nil
+	}
+	timed := q != nil && !op.Flags.Has(provider.Quiet)
+	if timed {
+		q.started(kind, op, time.Now())
+	}
+	err := pass()
+	if err != nil && timed {
+		q.notStarted(kind, op.Context)
+	}
+	e.d.hook.stats.on(kind, func(s *OpStats) {
+		if err != nil {
+			s.Refused++
+		} else {
+			s.Posted++
+		}
+	})
+	return err
+}
+
+// refuse tells of a post that the provider never saw.
+func (e *endpoint) refuse(kind provider.Kind, op *provider.Op, err error) error {
+	e.d.hook.stats.on(kind, func(s *OpStats) { s.Refused++ })
+	if t := e.d.tracer.Post; t != nil {
+		t(kind, op, err)
+	}
+	return err
+}
+
+func (e *endpoint) wrap(kind provider.Kind, p provider.Peer, err error) error {
+	var a provider.Address
+	if p != 0 {
+		a, _ = e.d.Domain.Address(p) // who is not known has none
+	}
+	return e.d.hook.opError(kind.String(), a, err)
+}
+
+// hold keeps a dropped post for its end.
+func (e *endpoint) hold(kind provider.Kind, q *queue, op *provider.Op) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if q == nil || e.closed || len(e.held) >= held {
+		return false
+	}
+	e.held = append(e.held, post{kind: kind, context: op.Context, peer: op.Peer, q: q})
+	return true
+}
+
+// finish ends the dropped posts that match, and says whether there were any.
+func (e *endpoint) finish(why error, match func(*post) bool) bool {
+	var over []post
+	e.mu.Lock()
+	e.held = slices.DeleteFunc(e.held, func(p post) bool {
+		if !match(&p) {
+			return false
+		}
+		over = append(over, p)
+		return true
+	})
+	e.mu.Unlock()
+	for _, p := range over {
+		c := provider.Completion{Context: p.context, Kind: p.kind, Err: why}
+		if p.kind != provider.RecvDone && p.kind != provider.TRecvDone {
+			c.Source = p.peer
+		}
+		if t := e.d.tracer.Complete; t != nil {
+			t(&c)
+		}
+		p.q.emit(c)
+	}
+	return len(over) > 0
+}
+
+func (e *endpoint) Cancel(context uint64) bool {
+	why := e.d.hook.opError("cancel", "", provider.ErrCancelled)
+	one := true // of several with one context, as a provider does
+	if e.finish(why, func(p *post) bool {
+		hit := one && p.context == context
+		one = one && !hit
+		return hit
+	}) {
+		return true
+	}
+	return e.Endpoint.Cancel(context)
+}
+
+func (e *endpoint) Close() error {
+	err := e.Endpoint.Close()
+	e.ended()
+	e.d.mu.Lock()
+	defer e.d.mu.Unlock()
+	delete(e.d.ends, e)
+	return err
+}
+
+// ended ends what was dropped, when the endpoint has closed.
+func (e *endpoint) ended() {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.finish(e.d.hook.opError("close endpoint", "", provider.ErrClosed), func(*post) bool { return true })
+}
