@@ -38,6 +38,21 @@ func Main(m *testing.M, roles ...Role) {
 	os.Exit(checkedRun(m.Run, settle))
 }
 
+// MainExplained is Main for a package whose handles know where they were made (internal/sys does,
+// in builds with the tag invariants): if the run fails, it shows what open lists as still open.
+func MainExplained(m *testing.M, open func() []string, roles ...Role) {
+	if os.Getenv(roleEnv) != "" {
+		Main(m, roles...)
+	}
+	code := checkedRun(m.Run, settle)
+	if code != 0 {
+		for _, what := range open() {
+			fmt.Fprintln(os.Stderr, "testutil: still open:", what)
+		}
+	}
+	os.Exit(code)
+}
+
 // checkedRun runs the tests by run and returns the exit status, with leaks counted as a failure.
 func checkedRun(run func() int, settle time.Duration) int {
 	if err := markDescendants(); err != nil {

@@ -1,0 +1,77 @@
+package sys
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// probeFeature asks the kernel for a feature and returns what it said, unwrapped.
+func probeFeature(f Feature) error {
+	switch f {
+	case FutureWrite:
+		return probeSeal()
+	case NoExecSeal:
+		return probeFD(unix.MemfdCreate("probe", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL))
+	case PopulatePages:
+		return probePopulate()
+	case Pidfd:
+		return probeFD(unix.PidfdOpen(os.Getpid(), 0))
+	case PeerPidfd:
+		return probePeerPidfd()
+	case FutexWaitv:
+		return probeWaitv()
+	case HugeTLB:
+		return probeFD(unix.MemfdCreate("probe", unix.MFD_CLOEXEC|unix.MFD_HUGETLB))
+	case CrossMemory:
+		return probeCrossMemory()
+	case EventFD:
+		return probeFD(unix.Eventfd(0, unix.EFD_CLOEXEC))
+	case RobustList:
+		return probeRobust()
+	}
+	return unix.ENOSYS
+}
+
+// probeFD closes what a probe has made.
+func probeFD(fd int, err error) error {
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err
+}
+
+func probeSeal() error {
+	fd, err := unix.MemfdCreate("probe", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE)
+	return err
+}
+
+func probePopulate() error {
+	b, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Munmap(b) }()
+	return unix.Madvise(b, unix.MADV_POPULATE_WRITE)
+}
+
+func probePeerPidfd() error {
+	p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(p[0])
+	defer unix.Close(p[1])
+	return probeFD(unix.GetsockoptInt(p[0], unix.SOL_SOCKET, unix.SO_PEERPIDFD))
+}
+
+func probeCrossMemory() error {
+	from, to := []byte{1}, []byte{0}
+	_, err := readProcess(os.Getpid(), Address(from), to)
+	return err
+}

@@ -1,0 +1,92 @@
+package sys
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenProcess returns a descriptor of a process, readable when it has ended. It needs Pidfd.
+func OpenProcess(pid int, f Features) (*FD, error) {
+	if err := f.Check(Pidfd); err != nil {
+		return nil, err
+	}
+	n, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, fmt.Errorf("sys: process %d: %w", pid, os.NewSyscallError("pidfd_open", err))
+	}
+	return NewFD(n, fmt.Sprintf("pidfd of %d", pid)), nil
+}
+
+// crossChunk bounds one call, so that a thread stands in the kernel for milliseconds only. The kernel's own
+// bound is a little under 2 GiB, and it may copy less than asked: both are why there is a loop.
+const crossChunk = 64 << 20
+
+// ReadProcess fills local from the memory of another process at address remote there ([Address]). It
+// returns how many bytes it has copied, fewer than all with an error only: EFAULT where the other has no
+// memory, EPERM or ESRCH if it may not, or is gone. It needs CrossMemory.
+func ReadProcess(pid int, remote uint64, local []byte, f Features) (int, error) {
+	if err := f.Check(CrossMemory); err != nil {
+		return 0, err
+	}
+	n, err := cross(local, remote, func(b []byte, at uint64) (int, error) { return readProcess(pid, at, b) })
+	return n, crossError("process_vm_readv", pid, err)
+}
+
+// WriteProcess copies local to another process. See ReadProcess.
+func WriteProcess(pid int, remote uint64, local []byte, f Features) (int, error) {
+	if err := f.Check(CrossMemory); err != nil {
+		return 0, err
+	}
+	n, err := cross(local, remote, func(b []byte, at uint64) (int, error) {
+		l, r := vectors(b, at)
+		return unix.ProcessVMWritev(pid, l, r, 0)
+	})
+	return n, crossError("process_vm_writev", pid, err)
+}
+
+func crossError(call string, pid int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("sys: memory of process %d: %w", pid, os.NewSyscallError(call, err))
+}
+
+func readProcess(pid int, at uint64, b []byte) (int, error) {
+	l, r := vectors(b, at)
+	return unix.ProcessVMReadv(pid, l, r, 0)
+}
+
+func vectors(b []byte, at uint64) ([]unix.Iovec, []unix.RemoteIovec) {
+	l := []unix.Iovec{{Base: &b[0]}}
+	l[0].SetLen(len(b))
+	return l, []unix.RemoteIovec{{Base: uintptr(at), Len: len(b)}}
+}
+
+// cross calls copy for one piece after the other until all is copied.
+func cross(b []byte, at uint64, piece func(b []byte, at uint64) (int, error)) (int, error) {
+	done := 0
+	for done < len(b) {
+		n, err := piece(b[done:min(len(b), done+crossChunk)], at+uint64(done))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err == nil && n == 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return done, err
+		}
+		done += n
+	}
+	return done, nil
+}
+
+// Yield lets others of the system run on this core, if there are any.
+func Yield() {
+	// Not a raw call: it may take as long as others run, and Go's own threads go on meanwhile.
+	_, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+}
