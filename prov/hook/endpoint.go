@@ -84,8 +84,13 @@ func (e *endpoint) post(at Point, kind provider.Kind, q *queue, op *provider.Op,
 		q.started(kind, op, time.Now())
 	}
 	err := pass()
-	if err != nil && timed {
-		q.notStarted(kind, op.Context)
+	if err != nil {
+		if timed {
+			q.notStarted(kind, op.Context)
+		}
+		if a, dead := e.d.dead(op.Peer); dead {
+			err = e.d.gone(kind.String(), a) // killed meanwhile
+		}
 	}
 	e.d.hook.stats.on(kind, func(s *OpStats) {
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/weft-fabric/weft/internal/fakeprov"
 	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/memmon"
+	"github.com/weft-fabric/weft/prov/loop"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
@@ -59,9 +60,19 @@ func open(t testing.TB, p provider.Provider, name string, c fabric.DomainConfig)
 	return d, q, e
 }
 
+// overBoth runs a test over the fake, where all happens in the posts, and over the reference, where it happens as it does.
+func overBoth(t *testing.T, test func(t *testing.T, net provider.Provider)) {
+	t.Run("fake", func(t *testing.T) { test(t, fakeprov.New("fake")) })
+	t.Run("loop", func(t *testing.T) { test(t, loop.New()) })
+}
+
 func newPair(t testing.TB, c Config) *pair {
 	t.Helper()
-	net := fakeprov.New("fake")
+	return newPairOver(t, fakeprov.New("fake"), c)
+}
+
+func newPairOver(t testing.TB, net provider.Provider, c Config) *pair {
+	t.Helper()
 	p := &pair{h: Wrap(net, c)}
 	p.a, p.aq, p.ae = open(t, p.h, "a", fabric.DomainConfig{})
 	p.b, p.bq, p.be = open(t, net, "b", fabric.DomainConfig{})
@@ -246,8 +257,10 @@ func TestSeeds(t *testing.T) {
 }
 
 // A refused post has no completion, and who waits for room is woken: by Wait, and by Ready.
-func TestAgain(t *testing.T) {
-	p := newPair(t, Config{Seed: 3, Rules: []Rule{{At: Starts, Chance: 0.5, Err: provider.ErrAgain}}})
+func TestAgain(t *testing.T) { overBoth(t, testAgain) }
+
+func testAgain(t *testing.T, net provider.Provider) {
+	p := newPairOver(t, net, Config{Seed: 3, Rules: []Rule{{At: Starts, Chance: 0.5, Err: provider.ErrAgain}}})
 	ready := p.aq.Ready()
 	sent, again := 0, 0
 	for sent < 50 {
@@ -332,30 +345,32 @@ func TestDrop(t *testing.T) {
 		}, fabric.ErrPeerGone},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var traced []fabric.Completion
-			tracer := &provider.Tracer{Complete: func(c *provider.Completion) { traced = append(traced, *c) }}
-			p := newPair(t, Config{Tracer: tracer, Rules: []Rule{{At: Send, Count: 1, Drop: true}}})
-			if err := p.send(1); err != nil {
-				t.Fatal(err)
-			}
-			var c [2]fabric.Completion
-			if n, err := p.aq.Read(c[:]); n != 0 || err != nil {
-				t.Fatalf("a dropped send has ended: %d, %v", n, err)
-			}
-			waited := make(chan fabric.Completion)
-			go func() { waited <- one(t, p.aq) }()
-			if err := end.do(p); err != nil {
-				t.Fatal(err)
-			}
-			if c := <-waited; c.Context != 1 || c.Kind != fabric.SendDone || c.Source != p.to || !errors.Is(c.Err, end.want) {
-				t.Errorf("%+v", c)
-			}
-			if n, err := p.aq.Read(c[:]); n != 0 || err != nil {
-				t.Errorf("it ended twice: %+v, %v", c[:n], err)
-			}
-			if len(traced) != 1 || p.b.Stats().Received != 0 || p.h.Stats().Ops[fabric.SendDone].Dropped != 1 {
-				t.Errorf("traced %+v, received %d, %+v", traced, p.b.Stats().Received, p.h.Stats().Ops)
-			}
+			overBoth(t, func(t *testing.T, net provider.Provider) {
+				var traced []fabric.Completion
+				tracer := &provider.Tracer{Complete: func(c *provider.Completion) { traced = append(traced, *c) }}
+				p := newPairOver(t, net, Config{Tracer: tracer, Rules: []Rule{{At: Send, Count: 1, Drop: true}}})
+				if err := p.send(1); err != nil {
+					t.Fatal(err)
+				}
+				var c [2]fabric.Completion
+				if n, err := p.aq.Read(c[:]); n != 0 || err != nil {
+					t.Fatalf("a dropped send has ended: %d, %v", n, err)
+				}
+				waited := make(chan fabric.Completion)
+				go func() { waited <- one(t, p.aq) }()
+				if err := end.do(p); err != nil {
+					t.Fatal(err)
+				}
+				if c := <-waited; c.Context != 1 || c.Kind != fabric.SendDone || c.Source != p.to || !errors.Is(c.Err, end.want) {
+					t.Errorf("%+v", c)
+				}
+				if n, err := p.aq.Read(c[:]); n != 0 || err != nil {
+					t.Errorf("it ended twice: %+v, %v", c[:n], err)
+				}
+				if len(traced) != 1 || p.b.Stats().Received != 0 || p.h.Stats().Ops[fabric.SendDone].Dropped != 1 {
+					t.Errorf("traced %+v, received %d, %+v", traced, p.b.Stats().Received, p.h.Stats().Ops)
+				}
+			})
 		})
 	}
 	// The domain's Close: the completion is there to be read before the queue says that it is closed.
@@ -402,14 +417,16 @@ func TestDrop(t *testing.T) {
 }
 
 // A killed peer is gone for all that was and all that comes; its address makes a new one.
-func TestKill(t *testing.T) {
+func TestKill(t *testing.T) { overBoth(t, testKill) }
+
+func testKill(t *testing.T, net provider.Provider) {
 	var goneTo fabric.Address
 	tracer := &provider.Tracer{PeerGone: func(_ provider.Peer, a provider.Address, why error) {
 		if errors.Is(why, provider.ErrPeerGone) {
 			goneTo = a
 		}
 	}}
-	p := newPair(t, Config{Tracer: tracer, Rules: []Rule{{At: Send, After: 1, Count: 1, Kill: true}}})
+	p := newPairOver(t, net, Config{Tracer: tracer, Rules: []Rule{{At: Send, After: 1, Count: 1, Kill: true}}})
 	if err := p.send(1); err != nil {
 		t.Fatal(err)
 	}
@@ -503,8 +520,10 @@ func TestDelay(t *testing.T) {
 }
 
 // Signals of the program stay apart from the hook's own: each wakes one wait, and none gets lost or invented.
-func TestSignals(t *testing.T) {
-	p := newPair(t, Config{Rules: []Rule{{At: Recv, Drop: true}}})
+func TestSignals(t *testing.T) { overBoth(t, testSignals) }
+
+func testSignals(t *testing.T, net provider.Provider) {
+	p := newPairOver(t, net, Config{Rules: []Rule{{At: Recv, Drop: true}}})
 	const n = 8
 	ends := make(chan error, n)
 	var all sync.WaitGroup
@@ -670,72 +689,77 @@ func TestHistogram(t *testing.T) {
 }
 
 // Everything at once, under random faults: each post that was taken ends exactly once.
-func TestExactlyOnce(t *testing.T) {
+func TestExactlyOnce(t *testing.T) { overBoth(t, testExactlyOnce) }
+
+func testExactlyOnce(t *testing.T, net provider.Provider) {
 	rules := []Rule{
 		{At: Posts, Chance: 0.2, Err: provider.ErrAgain}, {At: Posts, Chance: 0.1, Drop: true}, {At: Send, Chance: 0.01, Kill: true},
 		{At: Posts, Chance: 0.05, Err: provider.ErrNoMemory},
 	}
 	r := testutil.Rand(t)
 	for range testutil.Count(t, 20, 500) {
-		p := newPair(t, Config{Seed: r.Uint64(), Rules: rules})
-		var mu sync.Mutex
-		taken, ended := map[uint64]bool{}, map[uint64]int{}
-		var posts sync.WaitGroup
-		for g := range uint64(4) {
-			posts.Go(func() {
-				to := p.to
-				for i := range uint64(100) {
-					context := g<<32 | i + 1
-					op := fabric.Op{Context: context, Local: fabric.Bytes(make([]byte, 8))}
-					post := p.ae.Recv
-					if i%2 == 0 {
-						op.Peer, post = to, p.ae.Send
-					}
-					switch err := post(op); {
-					case err == nil:
-						mu.Lock()
-						taken[context] = true
-						mu.Unlock()
-					case errors.Is(err, fabric.ErrPeerGone):
-						to, _ = p.a.Insert(p.be.Address())
-					case !errors.Is(err, fabric.ErrAgain) && !errors.Is(err, fabric.ErrNoMemory):
-						t.Errorf("post: %v", err)
-					}
-					if i%5 == 0 {
-						p.ae.Cancel(context - 1)
-					}
+		t.Run("", func(t *testing.T) { exactlyOnceRound(t, newPairOver(t, net, Config{Seed: r.Uint64(), Rules: rules})) })
+	}
+}
+
+func exactlyOnceRound(t *testing.T, p *pair) {
+	var mu sync.Mutex
+	taken, ended := map[uint64]bool{}, map[uint64]int{}
+	var posts sync.WaitGroup
+	for g := range uint64(4) {
+		posts.Go(func() {
+			to := p.to
+			for i := range uint64(100) {
+				context := g<<32 | i + 1
+				op := fabric.Op{Context: context, Local: fabric.Bytes(make([]byte, 8))}
+				post := p.ae.Recv
+				if i%2 == 0 {
+					op.Peer, post = to, p.ae.Send
 				}
-			})
-		}
-		var readers sync.WaitGroup
-		for range 2 {
-			readers.Go(func() {
-				var c [7]fabric.Completion
-				for {
-					n, err := p.aq.Wait(context.WithoutCancel(t.Context()), c[:])
-					if err != nil {
-						return
-					}
+				switch err := post(op); {
+				case err == nil:
 					mu.Lock()
-					for _, c := range c[:n] {
-						ended[c.Context]++
-					}
+					taken[context] = true
 					mu.Unlock()
+				case errors.Is(err, fabric.ErrPeerGone):
+					to, _ = p.a.Insert(p.be.Address())
+				case !errors.Is(err, fabric.ErrAgain) && !errors.Is(err, fabric.ErrNoMemory):
+					t.Errorf("post: %v", err)
 				}
-			})
-		}
-		posts.Wait()
-		if err := errors.Join(p.ae.Close(), p.aq.Close()); err != nil {
-			t.Fatal(err)
-		}
-		readers.Wait()
-		for context := range taken {
-			if ended[context] != 1 {
-				t.Errorf("%x ended %d times", context, ended[context])
+				if i%5 == 0 {
+					p.ae.Cancel(context - 1)
+				}
 			}
+		})
+	}
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			var c [7]fabric.Completion
+			for {
+				n, err := p.aq.Wait(context.WithoutCancel(t.Context()), c[:])
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				for _, c := range c[:n] {
+					ended[c.Context]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	posts.Wait()
+	if err := errors.Join(p.ae.Close(), p.aq.Close()); err != nil {
+		t.Fatal(err)
+	}
+	readers.Wait()
+	for context := range taken {
+		if ended[context] != 1 {
+			t.Errorf("%x ended %d times", context, ended[context])
 		}
-		if len(ended) != len(taken) {
-			t.Errorf("%d posts were taken, %d ended", len(taken), len(ended))
-		}
+	}
+	if len(ended) != len(taken) {
+		t.Errorf("%d posts were taken, %d ended", len(taken), len(ended))
 	}
 }
