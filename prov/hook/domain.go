@@ -6,16 +6,18 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/memmon"
 )
 
-// domain passes on, by embedding, what it has nothing to add to: counters, statistics.
+// domain passes on, by embedding, what it has nothing to add to: counters.
 type domain struct {
 	provider.Domain
 	hook   *Hook
 	tracer *provider.Tracer // never nil
+	again  atomic.Uint64    // posts that a rule refused with ErrAgain
 
 	mu     sync.Mutex
 	killed map[provider.Peer]provider.Address
@@ -174,6 +176,13 @@ func (d *domain) View(ctx context.Context, p provider.Peer, k provider.Key, offs
 		return nil, d.gone("view", a)
 	}
 	return d.Domain.View(ctx, p, k, offset, n)
+}
+
+// Stats are those of the provider, and what a rule has refused.
+func (d *domain) Stats() provider.Stats {
+	s := d.Domain.Stats()
+	s.Again += d.again.Load()
+	return s
 }
 
 func (d *domain) Peers() []provider.PeerStats {

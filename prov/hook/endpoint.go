@@ -29,70 +29,112 @@ type post struct {
 }
 
 func (e *endpoint) Send(op provider.Op) error {
-	return e.post(Send, provider.SendDone, e.send, &op, func() error { return e.Endpoint.Send(op) })
+	t, done, err := e.before(Send, provider.SendDone, e.send, &op)
+	if done {
+		return err
+	}
+	return e.after(t, e.Endpoint.Send(op))
 }
 
 func (e *endpoint) Recv(op provider.Op) error {
-	return e.post(Recv, provider.RecvDone, e.recv, &op, func() error { return e.Endpoint.Recv(op) })
+	t, done, err := e.before(Recv, provider.RecvDone, e.recv, &op)
+	if done {
+		return err
+	}
+	return e.after(t, e.Endpoint.Recv(op))
 }
 
 func (e *endpoint) SendTagged(op provider.Op) error {
-	return e.post(SendTagged, provider.TSendDone, e.send, &op, func() error { return e.Endpoint.SendTagged(op) })
+	t, done, err := e.before(SendTagged, provider.TSendDone, e.send, &op)
+	if done {
+		return err
+	}
+	return e.after(t, e.Endpoint.SendTagged(op))
 }
 
 func (e *endpoint) RecvTagged(op provider.Op) error {
-	return e.post(RecvTagged, provider.TRecvDone, e.recv, &op, func() error { return e.Endpoint.RecvTagged(op) })
+	t, done, err := e.before(RecvTagged, provider.TRecvDone, e.recv, &op)
+	if done {
+		return err
+	}
+	return e.after(t, e.Endpoint.RecvTagged(op))
 }
 
 func (e *endpoint) Read(op provider.Op) error {
-	return e.post(Read, provider.ReadDone, e.send, &op, func() error { return e.Endpoint.Read(op) })
+	t, done, err := e.before(Read, provider.ReadDone, e.send, &op)
+	if done {
+		return err
+	}
+	return e.after(t, e.Endpoint.Read(op))
 }
 
 func (e *endpoint) Write(op provider.Op) error {
-	return e.post(Write, provider.WriteDone, e.send, &op, func() error { return e.Endpoint.Write(op) })
+	t, done, err := e.before(Write, provider.WriteDone, e.send, &op)
+	if done {
+		return err
+	}
+	return e.after(t, e.Endpoint.Write(op))
 }
 
 func (e *endpoint) Atomic(op provider.Atomic) error {
-	return e.post(Atomic, provider.AtomicDone, e.send, &op.Op, func() error { return e.Endpoint.Atomic(op) })
+	t, done, err := e.before(Atomic, provider.AtomicDone, e.send, &op.Op)
+	if done {
+		return err
+	}
+	return e.after(t, e.Endpoint.Atomic(op))
 }
 
-// post asks the rules, and passes a post on.
-func (e *endpoint) post(at Point, kind provider.Kind, q *queue, op *provider.Op, pass func() error) error {
+// try is a post on its way to the provider.
+type try struct {
+	kind    provider.Kind
+	context uint64
+	peer    provider.Peer
+	timed   *queue // nil: not remembered
+}
+
+// before asks the rules. done means that the provider does not see the post, which ends with err.
+func (e *endpoint) before(at Point, kind provider.Kind, q *queue, op *provider.Op) (t try, done bool, err error) {
 	v := e.d.hook.faults.at(at)
 	pause(v.delay)
 	if v.kill {
 		e.d.kill(op.Peer)
 	}
 	if a, dead := e.d.dead(op.Peer); dead {
-		return e.refuse(kind, op, e.d.gone(kind.String(), a))
+		return t, true, e.refuse(kind, op, e.d.gone(kind.String(), a))
 	}
 	if v.err != nil {
-		if errors.Is(v.err, provider.ErrAgain) && q != nil {
-			q.makeRoom()
+		if errors.Is(v.err, provider.ErrAgain) {
+			e.d.again.Add(1)
+			if q != nil {
+				q.makeRoom()
+			}
 		}
-		return e.refuse(kind, op, e.wrap(kind, op.Peer, v.err))
+		return t, true, e.refuse(kind, op, e.wrap(kind, op.Peer, v.err))
 	}
 	if v.drop && e.hold(kind, q, op) {
 		e.d.hook.stats.on(kind, func(s *OpStats) { s.Posted++; s.Dropped++ })
-		if t := e.d.tracer.Post; t != nil {
-			t(kind, op, nil)
-		}
-		return nil
+		e.trace(kind, op, nil)
+		return t, true, nil
 	}
-	timed := q != nil && !op.Flags.Has(provider.Quiet)
-	if timed {
-		q.started(kind, op, time.Now())
+	t = try{kind: kind, context: op.Context, peer: op.Peer}
+	if q != nil && !op.Flags.Has(provider.Quiet) {
+		t.timed = q
+		q.starts.add(kind, op, time.Now()) // before the post: its completion may be read before it returns
 	}
-	err := pass()
+	return t, false, nil
+}
+
+// after counts a post that the provider has seen.
+func (e *endpoint) after(t try, err error) error {
 	if err != nil {
-		if timed {
-			q.notStarted(kind, op.Context)
+		if t.timed != nil {
+			t.timed.starts.remove(t.kind, t.context)
 		}
-		if a, dead := e.d.dead(op.Peer); dead {
-			err = e.d.gone(kind.String(), a) // killed meanwhile
+		if a, dead := e.d.dead(t.peer); dead {
+			err = e.d.gone(t.kind.String(), a) // killed meanwhile
 		}
 	}
-	e.d.hook.stats.on(kind, func(s *OpStats) {
+	e.d.hook.stats.on(t.kind, func(s *OpStats) {
 		if err != nil {
 			s.Refused++
 		} else {
@@ -102,12 +144,18 @@ func (e *endpoint) post(at Point, kind provider.Kind, q *queue, op *provider.Op,
 	return err
 }
 
-// refuse tells of a post that the provider never saw.
+// trace tells of a post that the provider never saw. It gets a copy, so that the operation of one that passes stays off the heap.
+func (e *endpoint) trace(kind provider.Kind, op *provider.Op, err error) {
+	if t := e.d.tracer.Post; t != nil {
+		c := *op
+		t(kind, &c, err)
+	}
+}
+
+// refuse counts a post that the provider does not see.
 func (e *endpoint) refuse(kind provider.Kind, op *provider.Op, err error) error {
 	e.d.hook.stats.on(kind, func(s *OpStats) { s.Refused++ })
-	if t := e.d.tracer.Post; t != nil {
-		t(kind, op, err)
-	}
+	e.trace(kind, op, err)
 	return err
 }
 

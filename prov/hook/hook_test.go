@@ -285,6 +285,9 @@ func testAgain(t *testing.T, net provider.Provider) {
 			t.Fatalf("wait for room: %d, %v", n, err)
 		}
 	}
+	if got := p.a.Stats().Again; got < uint64(again) {
+		t.Errorf("the domain counts %d of %d refusals", got, again)
+	}
 	s := p.h.Stats()
 	if op := s.Ops[fabric.SendDone]; op.Refused != uint64(again) || op.Posted != 50 || s.Acted[0] != uint64(again) || again < 20 {
 		t.Errorf("%d refused: %+v, %v", again, op, s.Acted)
@@ -761,5 +764,74 @@ func exactlyOnceRound(t *testing.T, p *pair) {
 	}
 	if len(ended) != len(taken) {
 		t.Errorf("%d posts were taken, %d ended", len(taken), len(ended))
+	}
+}
+
+// Starts of one key are a line: first come, first ended; a refused post takes back the last.
+func TestStarts(t *testing.T) {
+	s := starts{by: make(map[startKey]line)}
+	begin := time.Now()
+	add := func(context uint64, after time.Duration, f provider.Flags) {
+		s.add(provider.RecvDone, &provider.Op{Context: context, Flags: f}, begin.Add(after))
+	}
+	end := func(context uint64, f provider.CompletionFlags, err error) time.Duration {
+		d, ok := s.end(&provider.Completion{Kind: provider.RecvDone, Context: context, Flags: f, Err: err}, begin.Add(100))
+		if !ok {
+			return -1
+		}
+		return 100 - d
+	}
+	for round := range 3 {
+		for i := range 5 {
+			add(1, time.Duration(i), 0)
+		}
+		s.remove(provider.RecvDone, 1)
+		add(2, 7, provider.Multi)
+		add(3, 8, 0)
+		s.remove(provider.RecvDone, 3)
+		s.remove(provider.RecvDone, 3)
+		s.remove(provider.SendDone, 1)
+		got := []time.Duration{
+			end(1, 0, nil), end(1, 0, nil), end(2, 0, nil), end(1, 0, nil), end(2, 0, nil), end(1, 0, nil), end(1, 0, nil),
+			end(2, provider.MultiDone, nil), end(2, 0, nil), end(3, 0, nil),
+		}
+		if diff := cmp.Diff([]time.Duration{0, 1, 7, 2, 7, 3, -1, 7, -1, -1}, got); diff != "" {
+			t.Errorf("round %d: %s", round, diff)
+		}
+		add(2, 9, provider.Multi)
+		if end(2, 0, provider.ErrClosed) != 9 || end(2, 0, nil) != -1 {
+			t.Error("an error does not end a multi receive")
+		}
+	}
+	if len(s.entries) != 6 || len(s.by) != 0 {
+		t.Errorf("%d entries, %d keys", len(s.entries), len(s.by))
+	}
+}
+
+// A hook that only counts allocates nothing for an operation.
+func TestNoAllocation(t *testing.T) {
+	p := newPairOver(t, loop.New(), Config{})
+	buf := make([]byte, 8)
+	var c [1]fabric.Completion
+	round := func() {
+		if err := p.be.Recv(fabric.Op{Local: fabric.Bytes(buf)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.ae.Send(fabric.Op{Local: fabric.Bytes(buf), Peer: p.to}); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []*fabric.CompletionQueue{p.aq, p.bq} {
+			for n, err := 0, error(nil); n == 0; {
+				if n, err = q.Read(c[:]); err != nil || c[0].Err != nil {
+					t.Fatal(err, c[0].Err)
+				}
+			}
+		}
+	}
+	for range 100 {
+		round()
+	}
+	if n := testing.AllocsPerRun(100, round); n != 0 {
+		t.Errorf("a message allocates %v times", n)
 	}
 }

@@ -15,14 +15,14 @@ import (
 // its waiters look at them. So a signal without a flag is one that somebody has answered already.
 type queue struct {
 	provider.CompletionQueue
-	d *domain
+	d      *domain
+	starts starts
 
 	mu      sync.Mutex
 	made    []provider.Completion // of the hook, not yet read
 	room    bool                  // for the next Wait: a post may be tried again
 	signals int                   // of the program, at most as many as wait
 	waiting int
-	starts  map[startKey][]start
 
 	// ready is what Ready gives out if the hook makes events of its own; a goroutine brings those of the provider there.
 	ready    chan struct{}
@@ -32,62 +32,12 @@ type queue struct {
 	running  sync.WaitGroup
 }
 
-type startKey struct {
-	kind    provider.Kind
-	context uint64
-}
-
-// start is when an operation was posted. Operations of one kind with one context are taken to end in their order.
-type start struct {
-	at    time.Time
-	multi bool
-}
-
 func newQueue(d *domain, inner provider.CompletionQueue) *queue {
-	q := &queue{CompletionQueue: inner, d: d, starts: make(map[startKey][]start), stop: make(chan struct{})}
+	q := &queue{CompletionQueue: inner, d: d, starts: starts{by: make(map[startKey]line)}, stop: make(chan struct{})}
 	if d.hook.c.makes() {
 		q.ready = make(chan struct{}, 1)
 	}
 	return q
-}
-
-func (q *queue) started(kind provider.Kind, op *provider.Op, at time.Time) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	k := startKey{kind, op.Context}
-	q.starts[k] = append(q.starts[k], start{at: at, multi: op.Flags.Has(provider.Multi)})
-}
-
-// notStarted takes back the last start: the post was refused.
-func (q *queue) notStarted(kind provider.Kind, context uint64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	k := startKey{kind, context}
-	if list := q.starts[k]; len(list) > 1 {
-		q.starts[k] = list[:len(list)-1]
-	} else {
-		delete(q.starts, k)
-	}
-}
-
-// took finds the start of a completion.
-func (q *queue) took(c *provider.Completion, now time.Time) (time.Duration, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	k := startKey{c.Kind, c.Context}
-	list := q.starts[k]
-	if len(list) == 0 {
-		return 0, false // of a peer's doing, or quiet
-	}
-	s := list[0]
-	switch {
-	case s.multi && c.Err == nil && c.Flags&provider.MultiDone == 0:
-	case len(list) > 1:
-		q.starts[k] = list[1:]
-	default:
-		delete(q.starts, k)
-	}
-	return now.Sub(s.at), true
 }
 
 // emit adds a completion of the hook's own.
@@ -218,7 +168,7 @@ func (q *queue) count(list []provider.Completion) {
 	now := time.Now()
 	for i := range list {
 		c := &list[i]
-		d, timed := q.took(c, now)
+		d, timed := q.starts.end(c, now)
 		q.d.hook.stats.on(c.Kind, func(s *OpStats) {
 			s.Ended++
 			if c.Err != nil {
