@@ -1,0 +1,74 @@
+package provutil
+
+import (
+	"fmt"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+// Bell is the descriptor of a completion queue: readable after Ring until Clear, and while the engine's descriptor
+// that it was made with is.
+type Bell interface {
+	Ring()
+	Clear()
+	Fd() int
+	Close() error
+}
+
+// Descriptor is a file descriptor for an outside event loop; see TryWait.
+func (q *CQ) Descriptor() (int, error) {
+	c := q.core
+	c.Lock()
+	defer c.Unlock()
+	switch {
+	case q.closed:
+		return -1, provider.ErrClosed
+	case q.bell != nil:
+		return q.bell.Fd(), nil
+	case c.bell == nil:
+		return -1, fmt.Errorf("descriptor of a completion queue: %w", provider.ErrNotSupported)
+	}
+	engine := -1
+	if c.manual { // nobody else sleeps on it
+		fd, err := c.engine.Descriptor()
+		if err != nil {
+			return -1, err
+		}
+		engine = fd
+	}
+	b, err := c.bell(engine)
+	if err != nil {
+		return -1, err
+	}
+	q.bell = b
+	return b.Fd(), nil
+}
+
+// TryWait arms the descriptor. False means: do not wait, Read first.
+func (q *CQ) TryWait() bool {
+	c := q.core
+	c.Lock()
+	defer c.Unlock()
+	if q.bell == nil || q.closed {
+		return false
+	}
+	q.bell.Clear()
+	if q.n == 0 {
+		c.engine.Poll()
+	}
+	if q.n > 0 || q.room || c.settle() {
+		q.room = false
+		return false
+	}
+	q.ringing = true
+	return true
+}
+
+func (q *CQ) closeBell() error {
+	if q.bell == nil {
+		return nil
+	}
+	b := q.bell
+	q.bell, q.ringing = nil, false
+	return b.Close()
+}

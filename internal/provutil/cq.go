@@ -1,0 +1,303 @@
+package provutil
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+// MaxCQSize bounds CQConfig.Size.
+const MaxCQSize = 1 << 24
+
+// CQ is a completion queue. It implements provider.CompletionQueue; the methods that are marked locked are for
+// the provider.
+//
+// No completion is ever lost: every operation reserves its places before it is accepted, and what a peer starts
+// is left with the peer until there is a place.
+type CQ struct {
+	core *Core
+	ring []provider.Completion
+	head int // the oldest that is unread
+	n    int // unread
+	held int // places reserved
+
+	waiters waiters
+	signal  bool // of Signal, for the next Wait
+	starved bool // a post got ErrAgain: say when there is room
+	stalled bool // something from a peer waits for a place: poll when there is one
+	room    bool // there is, for the next Wait
+	ready   chan struct{}
+	wanted  bool // somebody has asked for ready
+	empties int  // Reads in a row that found nothing
+	users   int  // endpoints
+	closed  bool
+
+	bell    Bell
+	ringing bool // the bell is to be rung
+}
+
+var _ provider.CompletionQueue = (*CQ)(nil)
+
+// NewCQ returns a queue of the Core's domain. Unlocked or locked.
+func NewCQ(c *Core, cfg provider.CQConfig) (*CQ, error) {
+	size := cfg.Size
+	if size == 0 {
+		size = 4096
+	}
+	if size < 0 || size > MaxCQSize {
+		return nil, fmt.Errorf("completion queue of %d places, 1 to %d: %w", size, MaxCQSize, provider.ErrInvalid)
+	}
+	q := &CQ{core: c, ring: make([]provider.Completion, size), ready: make(chan struct{}, 1)}
+	q.waiters.init()
+	return q, nil
+}
+
+// Core is the lock of the domain that the queue belongs to. Locked or unlocked.
+func (q *CQ) Core() *Core { return q.core }
+
+// Attach counts an endpoint that uses the queue; it fails with ErrClosed. Locked.
+func (q *CQ) Attach() error {
+	if q.closed {
+		return provider.ErrClosed
+	}
+	q.users++
+	return nil
+}
+
+// Detach ends Attach. Locked.
+func (q *CQ) Detach() { q.users-- }
+
+// Reserve promises n places, for completions that will come. False means that there is no room: the post gets
+// ErrAgain, or what came from a peer stays with it. Locked.
+func (q *CQ) Reserve(n int) bool {
+	if q.n+q.held+n > len(q.ring) {
+		return false
+	}
+	q.held += n
+	return true
+}
+
+// Release gives n reserved places back unused. Locked.
+func (q *CQ) Release(n int) {
+	q.held -= n
+	q.Room()
+}
+
+// Push queues a completion in a reserved place, and wakes a waiter. c is copied. Locked.
+func (q *CQ) Push(c *provider.Completion) {
+	q.held--
+	i := q.head + q.n
+	if i >= len(q.ring) {
+		i -= len(q.ring)
+	}
+	p := &q.ring[i]
+	*p = *c
+	q.n++
+	if c.Err != nil {
+		q.core.stats.Errors++
+	}
+	if q.core.tracer.Complete != nil {
+		q.core.tracer.Complete(p) // not c: it would escape to the heap
+	}
+	q.announce()
+	for w := q.waiters.first(); w != nil; w = w.of.following() {
+		if !w.told {
+			w.told = true
+			q.core.wake(w)
+			return
+		}
+	}
+}
+
+// Refuse counts a post that gets ErrAgain for want of room, here or elsewhere, and returns that error. From then on
+// Room tells the queue's waiters. Locked.
+func (q *CQ) Refuse() error {
+	q.starved = true
+	q.core.stats.Again++
+	return provider.ErrAgain
+}
+
+// Stall says that something from a peer waits for a place. When completions are read, the engine is made to poll again.
+// Locked.
+func (q *CQ) Stall() { q.stalled = true }
+
+// Room says that a post that was refused may succeed now; it costs nothing if none was. The provider calls it when
+// there is room again elsewhere than in the queue. Locked.
+func (q *CQ) Room() {
+	if !q.starved {
+		return
+	}
+	q.starved = false
+	q.room = q.waiters.first() == nil
+	for w := q.waiters.first(); w != nil; w = w.of.following() {
+		w.room = true
+		q.core.wake(w)
+	}
+	q.announce()
+}
+
+// announce tells those who do not sit in a Wait.
+func (q *CQ) announce() {
+	if q.wanted {
+		select {
+		case q.ready <- struct{}{}:
+		default:
+		}
+	}
+	if q.ringing {
+		q.ringing = false
+		q.bell.Ring()
+	}
+}
+
+// take moves completions out. Locked.
+func (q *CQ) take(out []provider.Completion) int {
+	n := min(len(out), q.n)
+	for i := range n {
+		p := &q.ring[q.head]
+		out[i] = *p
+		p.Err = nil // let it go
+		if q.head++; q.head == len(q.ring) {
+			q.head = 0
+		}
+	}
+	q.n -= n
+	if n == 0 {
+		return 0
+	}
+	q.Room()
+	if q.stalled {
+		q.stalled = false
+		q.core.Nudge()
+	}
+	return n
+}
+
+// Read takes completions that are there.
+func (q *CQ) Read(out []provider.Completion) (int, error) {
+	q.core.Lock()
+	defer q.core.Unlock()
+	if q.n < len(out) || q.n == 0 {
+		q.core.pollOnce()
+	}
+	n := q.take(out)
+	if q.closed && n == 0 && q.n == 0 {
+		return 0, provider.ErrClosed
+	}
+	if n > 0 {
+		q.empties = 0
+	} else {
+		q.empties++
+	}
+	if q.wanted && q.empties == 1 && q.core.settleFor() {
+		return q.take(out), nil // of a program that goes back to its select now
+	}
+	q.core.watch()
+	return n, nil
+}
+
+// Wait takes at least one completion, or gives the context's error, ErrSignal or ErrClosed. It also returns, with
+// none and without an error, when a post on this queue got ErrAgain and there is room now.
+func (q *CQ) Wait(ctx context.Context, out []provider.Completion) (int, error) {
+	if len(out) == 0 {
+		return 0, fmt.Errorf("wait for completions without a place for one: %w", provider.ErrInvalid)
+	}
+	q.core.Lock()
+	defer q.core.Unlock()
+	if q.n > 0 && !q.signal {
+		return q.take(out), nil
+	}
+	w := q.core.newWaiter()
+	w.signal, q.signal = q.signal, false
+	q.waiters.add(&w.of)
+	err := q.core.waitFor(ctx, q, w)
+	w.of.remove()
+	return q.leave(w, out, err)
+}
+
+// over says whether w has something to return for.
+func (q *CQ) over(w *waiter) bool {
+	w.told = false
+	return q.n > 0 || w.signal || w.room || q.room || q.closed
+}
+
+// leave ends a wait: what w was told and does not use goes to the next one.
+func (q *CQ) leave(w *waiter, out []provider.Completion, err error) (int, error) {
+	signal, room := w.signal, w.room || q.room
+	q.core.freeWaiter(w)
+	if signal {
+		q.pass()
+		return 0, provider.ErrSignal
+	}
+	n := q.take(out)
+	q.pass()
+	switch {
+	case n > 0:
+		return n, nil
+	case room && !q.closed:
+		q.room = false
+		return 0, nil
+	case q.closed:
+		return 0, provider.ErrClosed
+	}
+	return 0, err
+}
+
+// pass wakes another wait if completions are left.
+func (q *CQ) pass() {
+	if w := q.waiters.first(); w != nil && q.n > 0 {
+		q.core.wake(w)
+	}
+}
+
+// Signal wakes one Wait, or the next one.
+func (q *CQ) Signal() {
+	q.core.Lock()
+	defer q.core.Unlock()
+	for w := q.waiters.first(); w != nil; w = w.of.following() {
+		if !w.signal {
+			w.signal = true
+			q.core.wake(w)
+			return
+		}
+	}
+	q.signal = true
+}
+
+// Ready is sent to when completions or room for posts may have come.
+func (q *CQ) Ready() <-chan struct{} {
+	q.core.Lock()
+	defer q.core.Unlock()
+	q.wanted = true
+	if q.n > 0 || q.room || q.closed {
+		q.announce()
+	}
+	return q.ready
+}
+
+// Close wakes every waiter with ErrClosed; what is unread can still be read. ErrBusy while an endpoint uses the
+// queue.
+func (q *CQ) Close() error {
+	q.core.Lock()
+	defer q.core.Unlock()
+	if q.closed {
+		return nil
+	}
+	if q.users > 0 {
+		return fmt.Errorf("completion queue: %d endpoints use it: %w", q.users, provider.ErrBusy)
+	}
+	q.closed = true
+	for w := q.waiters.first(); w != nil; w = w.of.following() {
+		q.core.wake(w)
+	}
+	q.announce()
+	return q.closeBell()
+}
+
+// Unread is the number of completions that wait to be read, Free the number of places that are neither taken
+// nor reserved. Locked.
+func (q *CQ) Unread() int { return q.n }
+
+// Free is the number of places that can be reserved. Locked.
+func (q *CQ) Free() int { return len(q.ring) - q.n - q.held }

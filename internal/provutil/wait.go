@@ -1,0 +1,183 @@
+package provutil
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+// waiter is one wait that runs. It is in the list of its object from begin to end, and in Core.asleep while
+// it sleeps. The lock guards it but for the channel.
+type waiter struct {
+	ch       chan struct{} // capacity 1: wakes it from sleep
+	signal   bool          // CQ.Signal is for this one
+	room     bool          // room for posts came while it waited
+	told     bool          // of a completion; it has not looked yet
+	target   uint64        // of a counter
+	failures uint64        // of a counter, when the wait began
+
+	of, sleep links // lists
+}
+
+// waitable is what can be waited for.
+type waitable interface {
+	// over says whether w's wait has an end, for the caller to tell which. Locked.
+	over(w *waiter) bool
+}
+
+// newWaiter returns a clean waiter. Locked.
+func (c *Core) newWaiter() *waiter {
+	w := c.spare
+	if w == nil {
+		w = &waiter{ch: make(chan struct{}, 1)}
+		w.of.self, w.sleep.self = w, w
+		return w
+	}
+	c.spare = w.of.next.owner()
+	w.of.next = nil
+	return w
+}
+
+// freeWaiter takes back a waiter that is in no list. Locked.
+func (c *Core) freeWaiter(w *waiter) {
+	select {
+	case <-w.ch:
+	default:
+	}
+	w.signal, w.room, w.told, w.target, w.failures = false, false, false, 0, 0
+	w.of.next = nil
+	if c.spare != nil {
+		w.of.next = &c.spare.of
+	}
+	c.spare = w
+}
+
+// wake ends the sleep of w. Locked.
+func (c *Core) wake(w *waiter) {
+	if c.parker == w {
+		c.engine.Unpark()
+		return
+	}
+	select {
+	case w.ch <- struct{}{}:
+	default:
+	}
+}
+
+// wakeAll wakes everybody. Locked.
+func (c *Core) wakeAll() {
+	for w := c.asleep.first(); w != nil; w = w.sleep.following() {
+		c.wake(w)
+	}
+	if c.parker != nil {
+		c.engine.Unpark()
+	}
+}
+
+// waitFor polls and then sleeps until q is over for w. The error is that of ctx, or ErrClosed of a Core that
+// stopped. Locked, and unlocks meanwhile.
+func (c *Core) waitFor(ctx context.Context, q waitable, w *waiter) error {
+	defer c.handOver()
+	for tries := 0; ; tries++ {
+		switch {
+		case q.over(w):
+			return nil
+		case c.stopped:
+			return provider.ErrClosed
+		}
+		if tries == 0 {
+			c.pollOnce() // what is there counts, also when ctx has ended
+			if q.over(w) {
+				c.watch()
+				return nil
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			c.watch()
+			return err
+		}
+		if c.ladder(q, w) {
+			c.watch()
+			return nil
+		}
+		if c.manual && c.parker == nil {
+			c.parkHere(ctx, w)
+		} else {
+			c.sleepHere(ctx, w)
+		}
+	}
+}
+
+// ladder polls for a while, and lets goroutines, then processes, run in between. Locked, and unlocks meanwhile.
+func (c *Core) ladder(q waitable, w *waiter) bool {
+	c.spinning++
+	defer func() { c.spinning-- }()
+	for i := range c.rounds + c.yields {
+		c.mu.Unlock()
+		if i < c.rounds {
+			runtime.Gosched()
+		} else {
+			c.yield()
+		}
+		c.mu.Lock()
+		c.pollOnce()
+		if q.over(w) || c.stopped {
+			return q.over(w)
+		}
+	}
+	return false
+}
+
+// sleepHere sleeps until w is woken. Locked, and unlocks meanwhile.
+func (c *Core) sleepHere(ctx context.Context, w *waiter) {
+	if c.parker == nil && c.spinning == 0 && c.settle() {
+		c.engine.Poll()
+		return
+	}
+	c.asleep.add(&w.sleep)
+	c.mu.Unlock()
+	select {
+	case <-w.ch:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	w.sleep.remove()
+}
+
+// parkHere is sleepHere for the wait that parks in the engine, in manual mode. Locked, and unlocks meanwhile.
+func (c *Core) parkHere(ctx context.Context, w *waiter) {
+	if !c.armed && c.arm() {
+		c.engine.Poll()
+		return
+	}
+	c.parker = w
+	if c.tracer.Sleep != nil {
+		c.tracer.Sleep()
+	}
+	c.mu.Unlock()
+	if ctx.Done() == nil {
+		c.engine.Park()
+	} else {
+		stop := context.AfterFunc(ctx, c.engine.Unpark)
+		c.engine.Park()
+		stop()
+	}
+	c.mu.Lock()
+	c.parker = nil
+	c.woken()
+	if c.stopped {
+		close(c.vacant)
+		return
+	}
+	c.engine.Poll()
+}
+
+// handOver gives the role of the parked wait to another one, when nobody has it. Locked.
+func (c *Core) handOver() {
+	if c.manual && c.parker == nil {
+		if w := c.asleep.first(); w != nil {
+			c.wake(w)
+		}
+	}
+}

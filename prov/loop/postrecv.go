@@ -1,0 +1,171 @@
+package loop
+
+import (
+	"fmt"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/provutil"
+)
+
+// Recv posts a receive.
+func (ep *endpoint) Recv(o provider.Op) error { return ep.postRecv(provider.RecvDone, o) }
+
+// RecvTagged posts a receive of a tagged message, or looks for one.
+func (ep *endpoint) RecvTagged(o provider.Op) error { return ep.postRecv(provider.TRecvDone, o) }
+
+func (ep *endpoint) postRecv(kind provider.Kind, o provider.Op) error {
+	err := provutil.Check(&ep.domain.info.Limits, kind, &o)
+	if err == nil {
+		ep.domain.core.Lock()
+		defer ep.domain.core.Unlock()
+		err = ep.beginRecv(kind, &o)
+	}
+	return ep.posted(kind, o, err)
+}
+
+// beginRecv takes a receive, and gives it the messages that wait for it. Locked.
+func (ep *endpoint) beginRecv(kind provider.Kind, p *provider.Op) error {
+	d := ep.domain
+	if ep.closed {
+		return provider.ErrClosed
+	}
+	if p.Flags.Has(provider.Multi) && uint64(len(p.Local.Bytes)) < ep.minMulti {
+		return fmt.Errorf("multi receive of %d bytes, MinMultiRecv is %d: %w", len(p.Local.Bytes), ep.minMulti, provider.ErrInvalid)
+	}
+	var st *peerState
+	if p.Peer != 0 {
+		if st = d.av.Lookup(p.Peer); st == nil {
+			return fmt.Errorf("peer %#x was not inserted here, or was removed: %w", uint64(p.Peer), provider.ErrInvalid)
+		}
+	}
+	d.budget = pieceBytes
+	d.resume() // older ones come first
+	if ep.receiving >= ep.depth || ep.recv != nil && !ep.recv.Reserve(1) {
+		return refuse(ep.recv)
+	}
+	ep.receiving++
+	r := ep.matcher.NewRecv()
+	r.Context, r.Tagged, r.Tag, r.Ignore, r.Peer, r.Flags = p.Context, kind == provider.TRecvDone, p.Tag, p.Ignore, p.Peer, p.Flags
+	r.Buffer = d.vector(p)
+	if p.Flags&(provider.Peek|provider.Claim) != 0 {
+		ep.look(r)
+	} else {
+		ep.serve(r, st)
+	}
+	if d.stalled.len() > 0 || d.transfers.len() > 0 {
+		d.core.Poll() // the receive may be what a message waited for
+		if d.transfers.len() > 0 {
+			d.core.Nudge()
+		}
+	}
+	return nil
+}
+
+// serve gives waiting messages to a new receive, and posts it if it takes more.
+func (ep *endpoint) serve(r *recv, st *peerState) {
+	if ep.feed(r) {
+		return
+	}
+	if l := deadLink(st, ep); l != nil {
+		ep.endRecv(r, ep.domain.fault(recvKind(r), l.address, l.why))
+		return
+	}
+	ep.matcher.Add(r)
+}
+
+// feed gives waiting messages to a receive, posted or not, and says whether it is used up. It is stalled if there is no place
+// for a completion.
+func (ep *endpoint) feed(r *recv) bool {
+	for m := ep.matcher.Find(r); m != nil; m = ep.matcher.Find(r) {
+		if !ep.roomFor(r, m.Len) {
+			r.Stalled = true
+			ep.domain.restart = append(ep.domain.restart, ep)
+			return false
+		}
+		end := ep.use(r, m.Len)
+		if end {
+			ep.matcher.Remove(r)
+		}
+		ep.hand(r, m)
+		if end {
+			return true
+		}
+	}
+	return false
+}
+
+// resume tries again to feed the receives that are stalled.
+func (d *domain) resume() {
+	list := d.restart
+	d.restart = nil
+	for _, ep := range list {
+		ep.matcher.EachRecv(func(r *recv) {
+			if r.Stalled {
+				r.Stalled = false
+				ep.feed(r)
+			}
+		})
+	}
+}
+
+// deadLink is the link of a peer that is gone and will send nothing more.
+func deadLink(st *peerState, ep *endpoint) *link {
+	if st == nil || st.why == nil {
+		return nil
+	}
+	if l := st.link(ep); l != nil && !l.inInbound {
+		return l
+	}
+	return nil
+}
+
+// hand gives a waiting message to a receive.
+func (ep *endpoint) hand(r *recv, m *waiting) {
+	ep.matcher.Take(m)
+	m.Extra.link.unwait(m)
+	ep.domain.fill(ep, r, m)
+	ep.matcher.FreeMessage(m)
+}
+
+// look carries out a receive with Peek or Claim, which ends at once or, for a claimed long message, with its bytes.
+func (ep *endpoint) look(r *recv) {
+	d := ep.domain
+	d.core.Poll() // what has arrived counts
+	var m *waiting
+	peek := r.Flags.Has(provider.Peek)
+	if peek {
+		m = ep.matcher.Find(r)
+	} else {
+		m = ep.matcher.Claimed(r.Context)
+	}
+	switch {
+	case m == nil:
+		ep.endRecv(r, d.fault(recvKind(r), "", provider.ErrNoMessage))
+	case !peek && !r.Flags.Has(provider.Discard):
+		ep.hand(r, m)
+	default:
+		ep.found(r, m)
+	}
+}
+
+// found completes a peek, or a discard, without the message's bytes.
+func (ep *endpoint) found(r *recv, m *waiting) {
+	d := ep.domain
+	c := provider.Completion{Context: r.Context, Kind: recvKind(r), Len: m.Len, Tag: m.Tag, Source: m.Source}
+	if m.HasData {
+		c.Data, c.Flags = m.Data, provider.HasData
+	}
+	switch {
+	case r.Flags.Has(provider.Discard):
+		ep.matcher.Take(m)
+		if m.Extra.ack {
+			m.Extra.link.tell(event{kind: ack, op: m.Extra.op})
+		}
+		d.forget(m)
+	case r.Flags.Has(provider.Claim):
+		ep.matcher.Claim(m, r.Context)
+		c.Flags |= provider.Claimed
+	}
+	deliver(ep.recv, &c, false)
+	ep.freeRecv(r)
+}
