@@ -59,13 +59,13 @@ var table = []row{
 	// What users see of communication.
 	{pkg: "fabric/provider", may: []string{"memmon"}, others: core},
 	{pkg: "fabric/fabrictest", may: []string{"fabric", "fabric/provider", "memmon", "internal/testutil"}, tests: []string{"prov/*"}, others: core},
-	{pkg: "fabric", may: []string{"fabric/provider", "memmon", "internal/suggest"}, tests: []string{"prov/*", "fabric/fabrictest"}, others: core},
+	{pkg: "fabric", may: []string{"fabric/provider", "memmon", "internal/suggest"}, tests: []string{"prov/*", "fabric/fabrictest", "internal/fakeprov"}, others: core},
 	{pkg: "memmon", may: []string{"internal/sys", "internal/shmem"}, others: core},
 
 	// Providers: never each other, but for those whose work it is.
 	{pkg: "prov/all", may: []string{"prov/*"}},
 	{pkg: "prov/link", may: slices.Concat([]string{"prov/*"}, provider), tests: []string{"fabric", "fabric/fabrictest"}, others: core},
-	{pkg: "prov/hook", may: slices.Concat([]string{"prov/*"}, provider), tests: []string{"fabric", "fabric/fabrictest"}, others: core},
+	{pkg: "prov/hook", may: slices.Concat([]string{"prov/*"}, provider), tests: []string{"fabric", "fabric/fabrictest", "internal/fakeprov"}, others: core},
 	{pkg: "prov/*", may: provider, tests: []string{"fabric", "fabric/fabrictest"}, others: core},
 
 	// What users see of data. step and sst use shmem for its casts of typed slices.
@@ -96,6 +96,7 @@ var table = []row{
 	// Support for tests. testutil imports nothing of the module, so that the lowest package can use it.
 	{pkg: "internal/testutil", others: []string{"github.com/google/go-cmp", "go.uber.org/goleak"}},
 	{pkg: "internal/bpfixture"},
+	{pkg: "internal/fakeprov", may: []string{"fabric/provider", "memmon"}},
 	{pkg: "internal/archtest"},
 
 	// Above everything. Codecs and metrics are linked by the one who wants them.
@@ -103,7 +104,7 @@ var table = []row{
 	{
 		pkg:    "cmd/...",
 		may:    slices.Concat([]string{"cmd/...", "internal/suggest"}, public),
-		tests:  []string{"internal/wire/*"},
+		tests:  []string{"internal/wire/*", "internal/fakeprov"},
 		others: interfaces,
 	},
 	{pkg: "examples/...", may: public, others: []string{"golang.org/x/sync"}},

@@ -29,7 +29,7 @@ func TestSoakCloseDuringEverything(t *testing.T) {
 	for _, mode := range []provider.Progress{provider.Auto, provider.Manual} {
 		t.Run(mode.String(), func(t *testing.T) {
 			rng := testutil.Rand(t)
-			for range testutil.Count(t, 30, 1000) {
+			for range testutil.Count(t, 10, 1000) {
 				closeRound(t, mode, rng)
 			}
 		})

@@ -78,7 +78,7 @@ func message(err error) string {
 		return errInterrupted.Error()
 	}
 	text := strings.ReplaceAll(err.Error(), "\n", "; ") // joined errors
-	for _, pkg := range []string{"bp: ", "sst: "} {
+	for _, pkg := range []string{"bp: ", "sst: ", "fabric: "} {
 		text = strings.TrimPrefix(text, pkg)
 	}
 	return printable(text)

@@ -24,6 +24,8 @@ type Env struct {
 	// Environ is the environment, as os.Environ returns it, where launchers put
 	// what they have to say.
 	Environ []string
+	// Root is where the files of the machine are, /proc and /sys; "" means /.
+	Root string
 	// Self is how to start this program again: path, then argv[0].
 	Self [2]string
 }
@@ -58,6 +60,13 @@ func processEnv() Env {
 		}
 	}
 	return env
+}
+
+func (e Env) root() string {
+	if e.Root == "" {
+		return "/"
+	}
+	return e.Root
 }
 
 // Run runs one command and returns its exit code.

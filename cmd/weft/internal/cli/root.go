@@ -37,6 +37,7 @@ command attaches to a stream, that can HANG OR CRASH an ADIOS2 writer.`,
   weft dump -v T --steps 10 sim
   weft pipe run.bp replay
   weft stat sim
+  weft info
   weft completion bash > weft.bash`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -53,7 +54,7 @@ command attaches to a stream, that can HANG OR CRASH an ADIOS2 writer.`,
 	root.SetErr(env.Stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newLs(env), newDump(env), newPipe(env), newStat(env), newParams(env), newDemo(env), newDemoWriter(env), newDemoReader(env), newVersion(env))
+	root.AddCommand(newLs(env), newDump(env), newPipe(env), newStat(env), newParams(env), newInfo(env), newDemo(env), newDemoWriter(env), newDemoReader(env), newVersion(env))
 	strictCompletion(root)
 	return root
 }

@@ -18,6 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	registerFakes()
 	testscript.Main(leakChecked{m}, map[string]func(){"weft": func() { os.Exit(Main()) }})
 }
 

@@ -1,0 +1,42 @@
+package fabric
+
+import (
+	"context"
+	"sync"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+// Counter counts completions.
+type Counter struct {
+	domain *Domain
+	inner  provider.Counter
+
+	closing  sync.Once
+	closeErr error
+}
+
+// Value is the number of operations that ended well. In manual mode it drives progress.
+func (c *Counter) Value() uint64 { return c.inner.Value() }
+
+// Errors is the number of operations that ended in error.
+func (c *Counter) Errors() uint64 { return c.inner.Errors() }
+
+// Add adds to the value.
+func (c *Counter) Add(n uint64) { c.inner.Add(n) }
+
+// Set sets the value.
+func (c *Counter) Set(n uint64) { c.inner.Set(n) }
+
+// Wait sleeps until the value is n at least. An operation that ends in error ends the wait with its error; the context and
+// Close end it too.
+func (c *Counter) Wait(ctx context.Context, n uint64) error { return c.inner.Wait(ctx, n) }
+
+// Close wakes every waiter with ErrClosed. More than once is harmless.
+func (c *Counter) Close() error {
+	c.closing.Do(func() {
+		c.closeErr = c.domain.fail("close counter", c.inner.Close())
+		forget(c.domain, c.domain.counters, c)
+	})
+	return c.closeErr
+}

@@ -1,0 +1,83 @@
+package fabric
+
+import (
+	"context"
+	"sync"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+// CompletionQueue has the ends of operations, in the order in which they came.
+type CompletionQueue struct {
+	domain *Domain
+	inner  provider.CompletionQueue
+
+	mu       sync.Mutex
+	users    int // endpoints that put completions here
+	closed   bool
+	closeErr error
+}
+
+// Read takes the completions that are there, at most len(c), without blocking. In manual mode it drives progress. After Close,
+// and once the queue is empty, it gives ErrClosed. It does not allocate.
+func (q *CompletionQueue) Read(c []Completion) (int, error) { return q.inner.Read(c) }
+
+// Wait takes at least one completion, and sleeps until there is one. It ends without one by the context (with its error),
+// by Signal (ErrSignal), and by Close (ErrClosed). After a post of this queue has got ErrAgain, it also returns when there is room
+// for it, with no completion and no error. len(c) must not be 0.
+func (q *CompletionQueue) Wait(ctx context.Context, c []Completion) (int, error) {
+	if len(c) == 0 {
+		return 0, q.domain.fail("wait", invalid("no place for a completion"))
+	}
+	return q.inner.Wait(ctx, c)
+}
+
+// Signal wakes one Wait, or the next one if there is none, with ErrSignal.
+func (q *CompletionQueue) Signal() { q.inner.Signal() }
+
+// Ready is sent to when completions, or room for posts, may have come. After a receive from it, Read until nothing is left. In
+// manual mode nothing is sent while nobody calls the domain.
+func (q *CompletionQueue) Ready() <-chan struct{} { return q.inner.Ready() }
+
+// Descriptor is a file descriptor that polls as readable when Read may find something. It belongs to the queue. Before each
+// wait on it, call TryWait.
+func (q *CompletionQueue) Descriptor() (int, error) {
+	fd, err := q.inner.Descriptor()
+	return fd, q.domain.fail("descriptor", err)
+}
+
+// TryWait arms the descriptor. False means: do not wait, Read first.
+func (q *CompletionQueue) TryWait() bool { return q.inner.TryWait() }
+
+// Close wakes every waiter with ErrClosed. While an open endpoint uses the queue it fails with ErrBusy. More than once is harmless.
+func (q *CompletionQueue) Close() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return q.closeErr
+	}
+	if q.users > 0 {
+		return q.domain.fail("close completion queue", ErrBusy)
+	}
+	q.closed = true
+	q.closeErr = q.domain.fail("close completion queue", q.inner.Close())
+	forget(q.domain, q.domain.queues, q)
+	return q.closeErr
+}
+
+// retain keeps the queue from closing, for an endpoint.
+func (q *CompletionQueue) retain() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return ErrClosed
+	}
+	q.users++
+	return nil
+}
+
+func (q *CompletionQueue) release() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.users--
+}

@@ -1,0 +1,277 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/memmon"
+)
+
+// Domain is an open provider: the owner of endpoints, queues, counters, memory, and of what is known of peers.
+type Domain struct {
+	inner provider.Domain
+	name  string // of the provider
+	check checker
+
+	// memories has the provider's handle of each registration that is open. It is asked at each post that names one.
+	memories sync.Map // provider.Memory -> *Memory
+
+	mu       sync.Mutex
+	closed   bool
+	opening  sync.WaitGroup // children that are being opened: Close waits for them, and then has them all
+	queues   map[*CompletionQueue]struct{}
+	counters map[*Counter]struct{}
+	ends     map[*Endpoint]struct{}
+
+	closing  sync.Once
+	closeErr error
+}
+
+// OpenDomain opens what Discover has described.
+func OpenDomain(info Info, c DomainConfig) (*Domain, error) {
+	list, err := chosen(info.Provider)
+	if err != nil {
+		return nil, err
+	}
+	if info.Provider == "" {
+		return nil, invalid("the info names no provider: take one of Discover")
+	}
+	return OpenDomainIn(list[0], info, c)
+}
+
+// OpenDomainIn is OpenDomain for a provider that is not linked under a name, such as one that package prov/hook has
+// wrapped. info must be of that provider.
+func OpenDomainIn(p provider.Provider, info Info, c DomainConfig) (*Domain, error) {
+	fail := func(err error) error { return asOpError("open domain", p.Name(), "", err) }
+	switch {
+	case info.Provider != p.Name():
+		return nil, fail(invalid("the info is of provider %q", info.Provider))
+	case !info.Usable && info.Why == "":
+		return nil, fail(invalid("the info says that it cannot be used, and not why: take one of Discover"))
+	case !info.Usable:
+		return nil, fail(fmtNotSupported(info.Why))
+	case !slices.Contains(info.Progress, c.Progress):
+		return nil, fail(fmtNotSupported("there is no " + c.Progress.String() + " progress"))
+	}
+	inner, err := p.OpenDomain(info, c)
+	if err != nil {
+		return nil, fail(err)
+	}
+	d := &Domain{
+		inner: inner, name: p.Name(),
+		queues: make(map[*CompletionQueue]struct{}), counters: make(map[*Counter]struct{}), ends: make(map[*Endpoint]struct{}),
+	}
+	opened := inner.Info()
+	d.check = newChecker(d, &opened)
+	return d, nil
+}
+
+// Info is what was opened, as it is now.
+func (d *Domain) Info() Info { return d.inner.Info() }
+
+// OpenCompletionQueue makes a queue for the completions of any number of endpoints.
+func (d *Domain) OpenCompletionQueue(c CQConfig) (*CompletionQueue, error) {
+	const op = "open completion queue"
+	if c.Size < 0 {
+		return nil, d.fail(op, invalid("size %d", c.Size))
+	}
+	if err := d.begin(); err != nil {
+		return nil, d.fail(op, err)
+	}
+	defer d.opening.Done()
+	inner, err := d.inner.OpenCompletionQueue(c)
+	if err != nil {
+		return nil, d.fail(op, err)
+	}
+	q := &CompletionQueue{domain: d, inner: inner}
+	adopt(d, d.queues, q)
+	return q, nil
+}
+
+// OpenCounter makes a counter for any number of endpoints.
+func (d *Domain) OpenCounter() (*Counter, error) {
+	const op = "open counter"
+	if err := d.begin(); err != nil {
+		return nil, d.fail(op, err)
+	}
+	defer d.opening.Done()
+	inner, err := d.inner.OpenCounter()
+	if err != nil {
+		return nil, d.fail(op, err)
+	}
+	c := &Counter{domain: d, inner: inner}
+	adopt(d, d.counters, c)
+	return c, nil
+}
+
+// Insert makes a peer of an address. It connects nothing, and does not know whether anybody is there. The same
+// address gives the same peer until it is removed or gone; a peer that has died keeps its number, and its address inserted again is a new one.
+func (d *Domain) Insert(a Address) (Peer, error) {
+	if a == "" {
+		return 0, d.fail("insert", invalid("the address is empty"))
+	}
+	p, err := d.inner.Insert(a)
+	return p, asOpError("insert", d.name, a, err)
+}
+
+// Address is the address of a peer.
+func (d *Domain) Address(p Peer) (Address, error) {
+	a, err := d.inner.Address(p)
+	return a, d.fail("address of a peer", err)
+}
+
+// Remove forgets a peer. What is outstanding towards it ends with ErrCancelled.
+func (d *Domain) Remove(p Peer) error {
+	return d.failPeer("remove", p, d.inner.Remove(p))
+}
+
+// Alloc gets n bytes of arena memory, zeroed, aligned to 64 bytes and to pages from 64 KiB on. Peers on the node reach
+// it without any help of this process. The memory is the caller's until it closes it.
+func (d *Domain) Alloc(n int, a Access) (*Memory, error) {
+	const op = "allocate"
+	switch {
+	case !d.check.caps.Has(Arena):
+		return nil, d.fail(op, fmtNotSupported("the provider has no arena: Register memory of your own"))
+	case n <= 0:
+		return nil, d.fail(op, invalid("%d bytes", n))
+	}
+	if err := checkAccess(a); err != nil {
+		return nil, d.fail(op, err)
+	}
+	return d.keep(op, func() (provider.Memory, error) { return d.inner.Alloc(n, a) })
+}
+
+// Register lets peers use memory that the program has. It stays the program's to keep alive, as its kind says.
+func (d *Domain) Register(k memmon.Kind, a Access) (*Memory, error) {
+	const op = "register"
+	if k == nil || len(k.Bytes()) == 0 {
+		return nil, d.fail(op, invalid("no memory"))
+	}
+	if err := checkAccess(a); err != nil {
+		return nil, d.fail(op, err)
+	}
+	return d.keep(op, func() (provider.Memory, error) { return d.inner.Register(k, a) })
+}
+
+func checkAccess(a Access) error {
+	if odd := a &^ (PeerRead | PeerWrite); odd != 0 {
+		return invalid("no access is called %v", odd)
+	}
+	return nil
+}
+
+// keep wraps the memory that open makes.
+func (d *Domain) keep(op string, open func() (provider.Memory, error)) (*Memory, error) {
+	if err := d.begin(); err != nil {
+		return nil, d.fail(op, err)
+	}
+	defer d.opening.Done()
+	inner, err := open()
+	if err != nil {
+		return nil, d.fail(op, err)
+	}
+	m := &Memory{domain: d, inner: inner}
+	d.memories.Store(inner, m)
+	return m, nil
+}
+
+// owns checks that a segment is of memory of this domain that is open.
+func (d *Domain) owns(s *Segment) error {
+	if _, ok := d.memories.Load(s.Memory); ok {
+		return nil
+	}
+	switch m := s.Memory.(type) {
+	case *outside:
+		return m.why
+	case *Memory:
+		return invalid("a segment of registered memory is made by Memory.Slice")
+	}
+	return invalid("the memory of a segment was closed, or is of another domain")
+}
+
+// View maps n bytes of a peer's arena from offset on, to be read in place. It connects to the peer if need be, which is what
+// the context bounds. Where the peer's memory cannot be mapped, the error is ErrNotSupported: Read copies instead.
+func (d *Domain) View(ctx context.Context, p Peer, k Key, offset uint64, n int) (*View, error) {
+	const op = "view"
+	if !d.check.caps.Has(Views) {
+		return nil, d.fail(op, fmtNotSupported("the provider has no views: Read copies instead"))
+	}
+	switch _, carry := bits.Add64(offset, uint64(max(n, 0)), 0); {
+	case p == 0:
+		return nil, d.fail(op, invalid("no peer: 0 is none, Insert makes one of an address"))
+	case n < 0 || carry != 0:
+		return nil, d.failPeer(op, p, invalid("%d bytes from offset %d on", n, offset))
+	}
+	inner, err := d.inner.View(ctx, p, k, offset, n)
+	if err != nil {
+		return nil, d.failPeer(op, p, err)
+	}
+	return &View{inner: inner}, nil
+}
+
+// Stats are numbers since the domain was opened. They may be read at any time.
+func (d *Domain) Stats() Stats { return d.inner.Stats() }
+
+// Peers lists what is known of each peer.
+func (d *Domain) Peers() []PeerStats { return d.inner.Peers() }
+
+// Close closes endpoints, memory, counters and queues of the domain, in this order, and then the domain. Every wait ends with
+// ErrClosed; views stay readable until they are released. More than once is harmless: the later calls wait for the first.
+func (d *Domain) Close() error {
+	d.closing.Do(func() {
+		d.mu.Lock()
+		d.closed = true
+		d.mu.Unlock()
+		d.opening.Wait()
+		d.mu.Lock()
+		ends, counters, queues := slices.Collect(maps.Keys(d.ends)), slices.Collect(maps.Keys(d.counters)), slices.Collect(maps.Keys(d.queues))
+		d.mu.Unlock()
+		var errs []error
+		for _, e := range ends {
+			errs = append(errs, e.Close())
+		}
+		d.memories.Range(func(_, m any) bool {
+			errs = append(errs, m.(*Memory).Close())
+			return true
+		})
+		for _, c := range counters {
+			errs = append(errs, c.Close())
+		}
+		for _, q := range queues {
+			errs = append(errs, q.Close())
+		}
+		errs = append(errs, d.fail("close domain", d.inner.Close()))
+		d.closeErr = errors.Join(errs...)
+	})
+	return d.closeErr
+}
+
+// begin starts to open a child, unless the domain has closed. Who gets no error calls d.opening.Done.
+func (d *Domain) begin() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return ErrClosed
+	}
+	d.opening.Add(1)
+	return nil
+}
+
+// adopt notes a child of the domain.
+func adopt[T comparable](d *Domain, set map[T]struct{}, child T) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	set[child] = struct{}{}
+}
+
+// forget is the opposite of adopt.
+func forget[T comparable](d *Domain, set map[T]struct{}, child T) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(set, child)
+}

@@ -1,0 +1,96 @@
+package fabric
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+// Memory is memory that operations name without a copy and, as its access says, that peers read and write.
+type Memory struct {
+	domain *Domain
+	inner  provider.Memory
+
+	closed   atomic.Bool
+	closing  sync.Once
+	closeErr error
+}
+
+// Bytes is the memory, in full; nil after Close, when slices of it must not be touched any more.
+func (m *Memory) Bytes() []byte {
+	if m.closed.Load() {
+		return nil
+	}
+	return m.inner.Bytes()
+}
+
+// Key is what peers name the memory by. Tell it to them, by a message say.
+func (m *Memory) Key() Key { return m.inner.Key() }
+
+// Access is what peers may do.
+func (m *Memory) Access() Access { return m.inner.Access() }
+
+// Slice makes a segment of n bytes from offset on. One that is not inside the memory is refused by the post that names it.
+func (m *Memory) Slice(offset, n int) Segment {
+	b := m.Bytes()
+	if offset < 0 || n < 0 || offset > len(b) || n > len(b)-offset {
+		return Segment{Memory: &outside{Memory: m.inner, why: m.badSlice(offset, n, len(b))}}
+	}
+	return Segment{Bytes: b[offset : offset+n : offset+n], Memory: m.inner}
+}
+
+func (m *Memory) badSlice(offset, n, size int) error {
+	if m.closed.Load() {
+		return invalid("Slice(%d, %d) of memory that was closed", offset, n)
+	}
+	return invalid("Slice(%d, %d) of memory of %d bytes", offset, n, size)
+}
+
+// outside stands for a slice that is not there, with the reason, until a post asks.
+type outside struct {
+	provider.Memory
+	why error
+}
+
+// Refresh tells that pages of the range came to life since the registration; only providers whose Info has MemoryMode.Notify
+// have to be told.
+func (m *Memory) Refresh(offset, n uint64) error {
+	if end, carry := bits.Add64(offset, n, 0); carry != 0 || end > uint64(len(m.Bytes())) {
+		return m.domain.fail("refresh", invalid("%d bytes from offset %d on, of %d", n, offset, len(m.Bytes())))
+	}
+	return m.domain.fail("refresh", m.inner.Refresh(offset, n))
+}
+
+// Close takes the memory back, and frees it if Alloc made it: no peer reads or writes it afterwards, new attempts end with
+// ErrKey. Views of it stay readable until they are released. It does not wait for peers. More than once is harmless.
+func (m *Memory) Close() error {
+	m.closing.Do(func() {
+		m.closed.Store(true)
+		m.domain.memories.Delete(m.inner)
+		m.closeErr = m.domain.fail("close memory", m.inner.Close())
+	})
+	return m.closeErr
+}
+
+// View is a peer's memory, readable in place.
+type View struct {
+	inner    provider.View
+	released atomic.Bool
+}
+
+// Bytes is the peer's memory. It is valid until Release, and nil afterwards; writing to it is a fault.
+func (v *View) Bytes() []byte {
+	if v.released.Load() {
+		return nil
+	}
+	return v.inner.Bytes()
+}
+
+// Release gives the view back: its bytes must not be touched any more. More than once is harmless.
+func (v *View) Release() {
+	if !v.released.Swap(true) {
+		v.inner.Release()
+	}
+}
