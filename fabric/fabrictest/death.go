@@ -2,6 +2,9 @@ package fabrictest
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -151,10 +154,25 @@ func testKill(e *env) {
 		}
 		e.killRound(a, name, ballast)
 	}
+	e.noTraces(name)
 	testutil.Eventually(e, "nothing has grown", func() bool {
 		u := a.usage()
 		return u.Goroutines <= base.Goroutines+1 && u.Files <= base.Files+2 && u.Shared <= base.Shared+2 && u.Resident <= base.Resident+64<<10
 	})
+}
+
+// noTraces: no file anywhere is called by a name of the dead.
+func (e *env) noTraces(name string) {
+	e.Helper()
+	for _, dir := range []string{"/dev/shm", os.TempDir(), filepath.Join("/run/user", strconv.Itoa(os.Getuid())), e.c.Options["folder"]} {
+		found, err := filepath.Glob(filepath.Join(dir, "*"+name+"*"))
+		if err != nil {
+			e.Fatal(err)
+		}
+		if dir != "" && len(found) > 0 {
+			e.Errorf("the dead have left %q", found)
+		}
+	}
 }
 
 func (e *env) killRound(a *side, name string, ballast int) {

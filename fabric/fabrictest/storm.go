@@ -174,7 +174,7 @@ func (s *storm) finish() error {
 			return err
 		}
 		if time.Since(began) > limit {
-			return fmt.Errorf("%d operations have not ended %v after: %v", len(s.open), limit, s.gone)
+			return fmt.Errorf("%d operations have not ended after %v; the storm ended by %q", len(s.open), limit, s.said)
 		}
 	}
 	return nil
