@@ -25,6 +25,7 @@ func testDeath(e *env) {
 		spec.Way = byHand // it answers nothing
 		b.open(spec)
 		to := a.knows(b)
+		e.acquaint(a, b, to)
 		out := a.heap(300000, 1)
 		ops := e.doomed(a, b, to, out)
 		for _, op := range ops {
@@ -44,7 +45,7 @@ func testDeath(e *env) {
 		}
 		e.mourned(b, ops, early, late)
 		for i := range uint64(10) {
-			e.refusedGone(a, b, sendOp(to, 600+i, out.part(0, 8)))
+			e.refused(a, "a send to the dead", sendOp(to, 600+i, out.part(0, 8)), provider.ErrPeerGone)
 		}
 		a.none("the dead stay dead")
 		if !a.cancel(500) {
@@ -102,18 +103,25 @@ func (e *env) named(b *side, err error) {
 	}
 }
 
-// refusedGone posts to a dead peer: the post or its completion says so.
+// refusedGone posts to a dead peer until the post or its completion says so. What was posted before the death was noticed may
+// have ended well.
 func (e *env) refusedGone(a, b *side, op opSpec) {
 	e.Helper()
-	if err := a.tryPost(op); err != nil {
+	for end := time.Now().Add(deathBound); ; pause(time.Millisecond) {
+		err := a.tryPost(op)
+		if err == nil {
+			c := a.take(1)[0]
+			if c.Context != op.Context {
+				e.Fatalf("got %s", show(c))
+			}
+			err = c.Err
+		}
+		if err == nil && time.Now().Before(end) {
+			continue
+		}
 		e.named(b, err)
 		return
 	}
-	c := a.take(1)[0]
-	if c.Context != op.Context {
-		e.Fatalf("got %s", show(c))
-	}
-	e.named(b, c.Err)
 }
 
 // rememberedAs: the list of peers says that it is gone, and why.

@@ -138,7 +138,7 @@ func (e *env) finish() {
 		s.close()
 		if s.remote != nil {
 			s.nothingLeft()
-			if err := s.remote.p.Wait(); err != nil {
+			if err := s.remote.end(); err != nil {
 				e.Errorf("side %d: %v", s.where, err)
 			}
 		}
