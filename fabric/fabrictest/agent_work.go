@@ -31,7 +31,7 @@ func (a *agent) work(r request, out *reply) (bool, error) {
 	case "storm":
 		err = a.startStorm(*r.Flow)
 	case "stop-storm":
-		close(a.stopFlow)
+		a.storms.stop()
 	case "join-storm":
 		err = a.joinStorm(time.Duration(r.Millis)*time.Millisecond, out)
 	case "spin":

@@ -3,6 +3,7 @@ package fabrictest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -102,14 +103,22 @@ func (e *env) process(int) *remote {
 	return launch(e)
 }
 
-// tidy closes what a test that failed has left open.
+// tidy ends and closes what a test that failed has left.
 func (s *side) tidy() {
 	if s.local != nil {
+		if s.local.col != nil {
+			s.local.col.add(nil, errOver) // a flow that waits goes on, and ends
+		}
+		for _, flow := range s.waiting {
+			<-flow
+		}
 		if err := s.local.close(); err != nil && !s.e.Failed() {
 			s.e.Errorf("closing a side: %v", err)
 		}
 	}
 }
+
+var errOver = errors.New("the test is over")
 
 // spec is how sides open if a test wants nothing of its own.
 func (e *env) spec() openSpec { return openSpec{Progress: e.mode, Way: e.way} }
