@@ -163,7 +163,7 @@ func testKill(e *env) {
 		e.killRound(a, name, ballast)
 	}
 	e.noTraces(name)
-	testutil.Eventually(e, "nothing has grown", func() bool {
+	e.eventually("nothing has grown", func() bool {
 		u := a.usage()
 		return u.Goroutines <= base.Goroutines+1 && u.Files <= base.Files+2 && u.Shared <= base.Shared+2 && u.Resident <= base.Resident+64<<10
 	})

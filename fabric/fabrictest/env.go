@@ -178,6 +178,16 @@ const idleGoroutines = 1
 // pause lets time go by where a test is about time, or nothing tells of an event.
 func pause(d time.Duration) { <-time.After(d) }
 
+// eventually waits until ok, for what tells nobody when it comes about.
+func (e *env) eventually(what string, ok func() bool) {
+	e.Helper()
+	for end := time.Now().Add(e.o.patience); !ok(); pause(time.Millisecond) {
+		if time.Now().After(end) {
+			e.Fatalf("not so after %v: %s", e.o.patience, what)
+		}
+	}
+}
+
 // shuffled returns the numbers below n in random order.
 func (e *env) shuffled(n int) []int { return e.rnd.Perm(n) }
 
