@@ -114,6 +114,11 @@ func (e *env) refusedGone(a, b *side, op opSpec) {
 		e.named(b, err)
 		return
 	}
+	c := a.take(1)[0]
+	if c.Context != op.Context {
+		e.Fatalf("got %s", show(c))
+	}
+	e.named(b, c.Err)
 }
 
 // rememberedAs: the list of peers says that it is gone, and why.
