@@ -29,7 +29,7 @@ func TestSoakConformance(t *testing.T) {
 	}
 }
 
-// features are what a run without a kernel feature is about; a soak runs all groups.
+// featureGroups are what a run without a kernel feature is about; a soak runs all groups.
 func featureGroups(t *testing.T) []string {
 	return testutil.Pick(t, []string{
 		"messages", "rma", "keys", "atomics", "arena", "views", "lease", "ways", "death-F29", "kill", "close-races", "compute-private-F52", "idle",
@@ -63,7 +63,7 @@ func TestSoakF38WithoutCrossMemory(t *testing.T) {
 // The other processes are in network and process namespaces of their own: only a socket in a folder reaches there.
 func TestSoakAcrossNamespaces(t *testing.T) {
 	testutil.Require(t, testutil.Superuser(), testutil.Program("unshare"))
-	dir, err := os.MkdirTemp("", "weft")
+	dir, err := os.MkdirTemp("", "weft") //nolint:usetesting // a short path that other users may enter
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func again(t *testing.T, tests string, launcher ...string) {
 		t.Fatal(err)
 	}
 	// Where another user finds it: the folders of tests are closed.
-	dir, err := os.MkdirTemp("", "weft")
+	dir, err := os.MkdirTemp("", "weft") //nolint:usetesting // a short path that other users may enter
 	if err != nil {
 		t.Fatal(err)
 	}
