@@ -35,7 +35,7 @@ var calls = [numCalls]struct {
 	callRecvTagged: {"tagged receive", Tagged, Directed | Peek | Claim | Discard | Quiet | More},
 	callRead:       {"read", RMA, Quiet | More | Fence},
 	callWrite:      {"write", RMA, sendFlags},
-	callAtomic:     {"atomic", Atomics, Inject | DeliveryComplete | Quiet | More | Fence},
+	callAtomic:     {"atomic", Atomics, DeliveryComplete | Quiet | More | Fence},
 }
 
 // flagCaps lists the flags that a provider must offer.
@@ -224,14 +224,14 @@ func (k *checker) length(c call, f Flags, n uint64) error {
 // bits checks tag and data.
 func (k *checker) bits(op *Op) error {
 	if n := bits.Len64(op.Tag | op.Ignore); n > k.limits.TagBits {
-		return fmt.Errorf("%w: tag and mask have %d bits, at most %d", ErrTooLong, n, k.limits.TagBits)
+		return invalid("tag and mask have %d bits, at most %d", n, k.limits.TagBits)
 	}
 	return k.data(op)
 }
 
 func (k *checker) data(op *Op) error {
 	if n := bits.Len64(op.Data); n > 8*k.limits.DataBytes {
-		return fmt.Errorf("%w: data has %d bits, at most %d", ErrTooLong, n, 8*k.limits.DataBytes)
+		return invalid("data has %d bits, at most %d", n, 8*k.limits.DataBytes)
 	}
 	return nil
 }

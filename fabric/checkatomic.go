@@ -1,7 +1,5 @@
 package fabric
 
-import "fmt"
-
 // class is what an element type can do.
 type class uint8
 
@@ -66,8 +64,6 @@ func (k *checker) atomic(a *Atomic) error {
 		return invalid("the values to compare with have %d bytes, the operands %d", len(a.Compare), n)
 	case !compares(a.Code) && a.Compare != nil:
 		return invalid("atomic operation %d compares nothing", a.Code)
-	case a.Flags.Has(Inject) && n+uint64(len(a.Compare)) > k.limits.Inject:
-		return fmt.Errorf("%w: %v of %d bytes, at most %d", ErrTooLong, Inject, n+uint64(len(a.Compare)), k.limits.Inject)
 	}
 	for i := range a.Remotes {
 		if a.Remotes[i].Len%size != 0 {

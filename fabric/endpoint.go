@@ -38,7 +38,7 @@ type Counters struct {
 //
 //	Send, SendTagged, Write   RemoteData, Inject, DeliveryComplete, Fence
 //	Read                      Fence
-//	Atomic                    Inject, DeliveryComplete, Fence
+//	Atomic                    DeliveryComplete, Fence
 //	Recv                      Directed, Multi (not with Quiet)
 //	RecvTagged                Directed, Peek (not with Quiet), Claim, Discard
 type Endpoint struct {

@@ -67,7 +67,8 @@ type CompletionQueue interface {
 	// ErrClosed after Close, once the queue is empty.
 	Read(c []Completion) (int, error)
 	// Wait takes at least one completion, or gives the context's error, ErrSignal or ErrClosed. It polls for
-	// a short while and then sleeps.
+	// a short while and then sleeps. It gives 0 and nil in one case: a post that fills this queue got ErrAgain, and
+	// can be tried again.
 	Wait(ctx context.Context, c []Completion) (int, error)
 	// Signal wakes one Wait, or the next one if there is none now, with ErrSignal.
 	Signal()

@@ -5,3 +5,5 @@
 //
 // It has no code of its own. prov/hook is not among them: it wraps providers, and is asked for by name.
 package all
+
+import _ "github.com/weft-fabric/weft/prov/loop"

@@ -1,0 +1,248 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+// queue passes on, by embedding, what it has nothing to add to: the descriptor.
+//
+// The hook's own completions, room and signals are told by the flags below; a Signal of the provider's queue makes
+// its waiters look at them. So a signal without a flag is one that somebody has answered already.
+type queue struct {
+	provider.CompletionQueue
+	d      *domain
+	starts starts
+
+	mu      sync.Mutex
+	made    []provider.Completion // of the hook, not yet read
+	room    bool                  // for the next Wait: a post may be tried again
+	signals int                   // of the program, at most as many as wait
+	waiting int
+
+	// ready is what Ready gives out if the hook makes events of its own; a goroutine brings those of the provider there.
+	ready    chan struct{}
+	forward  sync.Once
+	stopping sync.Once
+	stop     chan struct{}
+	running  sync.WaitGroup
+}
+
+func newQueue(d *domain, inner provider.CompletionQueue) *queue {
+	q := &queue{CompletionQueue: inner, d: d, starts: starts{by: make(map[startKey]line)}, stop: make(chan struct{})}
+	if d.hook.c.makes() {
+		q.ready = make(chan struct{}, 1)
+	}
+	return q
+}
+
+// emit adds a completion of the hook's own.
+func (q *queue) emit(c provider.Completion) {
+	q.mu.Lock()
+	q.made = append(q.made, c)
+	q.mu.Unlock()
+	q.tell()
+}
+
+// makeRoom lets the next wait return after a post was refused.
+func (q *queue) makeRoom() {
+	q.mu.Lock()
+	q.room = true
+	q.mu.Unlock()
+	q.tell()
+}
+
+// tell makes somebody look.
+func (q *queue) tell() {
+	q.CompletionQueue.Signal()
+	if q.ready != nil {
+		select {
+		case q.ready <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// own takes what the hook itself has to tell. done is false if that is nothing.
+func (q *queue) own(c []provider.Completion, waits bool) (n int, done bool, err error) {
+	q.mu.Lock()
+	switch {
+	case waits && q.signals > 0:
+		q.signals--
+		done, err = true, provider.ErrSignal
+	case len(q.made) > 0 && len(c) > 0:
+		n, done = copy(c, q.made), true
+		q.made = q.made[n:]
+	case waits && q.room:
+		q.room, done = false, true
+	}
+	more := done && (q.signals > 0 || len(q.made) > 0 || q.room)
+	q.mu.Unlock()
+	if more {
+		q.CompletionQueue.Signal() // there may have been one for all of it
+	}
+	return n, done, err
+}
+
+func (q *queue) Read(c []provider.Completion) (int, error) {
+	n, _, _ := q.own(c, false)
+	m, err := q.CompletionQueue.Read(c[n:])
+	q.hand(c[n : n+m])
+	q.count(c[:n+m])
+	if n > 0 {
+		err = nil // what is wrong is told by the next
+	}
+	return n + m, err
+}
+
+func (q *queue) Wait(ctx context.Context, c []provider.Completion) (int, error) {
+	q.mu.Lock()
+	q.waiting++
+	q.mu.Unlock()
+	defer func() {
+		q.mu.Lock()
+		q.waiting--
+		q.mu.Unlock()
+	}()
+	for {
+		if n, done, err := q.own(c, true); done {
+			q.count(c[:n])
+			return n, err
+		}
+		n, err := q.CompletionQueue.Wait(ctx, c)
+		if errors.Is(err, provider.ErrSignal) {
+			continue
+		}
+		if errors.Is(err, provider.ErrClosed) {
+			if n, done, err := q.own(c, true); done {
+				q.count(c[:n])
+				return n, err
+			}
+		}
+		q.hand(c[:n])
+		q.count(c[:n])
+		return n, err
+	}
+}
+
+// hand changes completions of the provider as the rules say.
+func (q *queue) hand(list []provider.Completion) {
+	for i := range list {
+		c := &list[i]
+		if c.Err != nil {
+			q.dead(c)
+		}
+		pause(q.d.hook.faults.at(Done).delay)
+	}
+}
+
+// dead makes what ended because a killed peer was removed end because it died.
+func (q *queue) dead(c *provider.Completion) {
+	if !errors.Is(c.Err, provider.ErrCancelled) {
+		return
+	}
+	a, dead := q.d.dead(c.Source)
+	if oe, ok := errors.AsType[*provider.OpError](c.Err); c.Source == 0 && ok && oe.Addr != "" {
+		q.d.mu.Lock()
+		for _, killed := range q.d.killed {
+			if killed == oe.Addr {
+				a, dead = killed, true
+			}
+		}
+		q.d.mu.Unlock()
+	}
+	if dead {
+		c.Err = q.d.gone(c.Kind.String(), a)
+	}
+}
+
+// count counts completions that are handed to the program.
+func (q *queue) count(list []provider.Completion) {
+	if len(list) == 0 {
+		return
+	}
+	now := time.Now()
+	for i := range list {
+		c := &list[i]
+		d, timed := q.starts.end(c, now)
+		q.d.hook.stats.on(c.Kind, func(s *OpStats) {
+			s.Ended++
+			if c.Err != nil {
+				s.Failed++
+			} else {
+				s.Bytes += c.Len
+			}
+			if timed {
+				s.Latency.add(d)
+			}
+		})
+	}
+}
+
+func (q *queue) Signal() {
+	q.mu.Lock()
+	if q.signals < max(1, q.waiting) {
+		q.signals++
+	}
+	q.mu.Unlock()
+	q.CompletionQueue.Signal()
+}
+
+func (q *queue) TryWait() bool {
+	q.mu.Lock()
+	own := len(q.made) > 0 || q.room
+	q.room = false
+	q.mu.Unlock()
+	return !own && q.CompletionQueue.TryWait()
+}
+
+func (q *queue) Ready() <-chan struct{} {
+	if q.ready == nil {
+		return q.CompletionQueue.Ready()
+	}
+	q.forward.Do(func() {
+		from := q.CompletionQueue.Ready()
+		q.running.Go(func() {
+			for {
+				select {
+				case <-from:
+				case <-q.stop:
+					return
+				}
+				select {
+				case q.ready <- struct{}{}:
+				default:
+				}
+			}
+		})
+	})
+	return q.ready
+}
+
+// stopForwarding joins the goroutine of Ready, and leaves one last word for who waits for it.
+func (q *queue) stopForwarding() {
+	q.forward.Do(func() {}) // none starts any more
+	q.stopping.Do(func() { close(q.stop) })
+	q.running.Wait()
+	if q.ready != nil {
+		select {
+		case q.ready <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (q *queue) Close() error {
+	if err := q.CompletionQueue.Close(); err != nil {
+		return err
+	}
+	q.stopForwarding()
+	q.d.mu.Lock()
+	defer q.d.mu.Unlock()
+	delete(q.d.queues, q)
+	return nil
+}
