@@ -135,7 +135,7 @@ func (p *pair) introduce(kind uint16, sock sys.Socket) error {
 // answer takes what the peer said, and says who we are.
 func (p *pair) answer(h *hello, fds []*sys.FD, sock sys.Socket) error {
 	p.inc = h.inc
-	p.peer.addr.inc = h.inc
+	p.peer.addr.inc, p.peer.addr.path = h.inc, h.path
 	if err := p.introduce(kindWelcome, sock); err != nil {
 		sys.CloseAll(fds)
 		_ = sock.Close()
@@ -281,7 +281,7 @@ func (p *pair) welcomed(h *hello, fds []*sys.FD) error {
 		return nil
 	}
 	p.inc = h.inc
-	p.peer.addr.inc = h.inc
+	p.peer.addr.inc, p.peer.addr.path = h.inc, h.path
 	return p.take(h, fds)
 }
 

@@ -18,16 +18,18 @@ type options struct {
 	users    map[uint32]bool // allowed besides our own
 	anyUser  bool
 	prefault uint64
+	cma      string
 }
 
 const defaultPrefault = 64 << 20
 
 func parseOptions(given map[string]string) (options, error) {
-	o := options{prefault: defaultPrefault}
+	o := options{prefault: defaultPrefault, cma: "auto"}
 	err := provutil.Options{
 		"disable":   o.setDisable,
 		"folder":    o.setFolder,
 		"allow-uid": o.setUsers,
+		"cma":       provutil.ChoiceOption(&o.cma, "auto", "off"),
 		"prefault":  provutil.SizeOption(&o.prefault, 0, 1<<46),
 	}.Set(given)
 	return o, err

@@ -120,6 +120,9 @@ func (d *domain) bury(p *peer, why error) {
 	d.forgetName(p)
 	d.av.Bury(p.id)
 	d.gone = true
+	if d.opts.folder != "" && p.addr.path == d.opts.folder {
+		stale(folderName(p.addr.path, p.addr.name))
+	}
 	if d.tracer.PeerGone != nil {
 		d.tracer.PeerGone(p.id, p.text, why)
 	}
