@@ -82,19 +82,20 @@ func (ep *endpoint) send(kind provider.Kind, o *provider.Op) error {
 	if err != nil {
 		return err
 	}
-	if p.state == pairUp && p.messages.len() == 0 && p.notes.len() == 0 && len(p.writing) == 0 && o.Flags&(provider.Fence|provider.DeliveryComplete) == 0 &&
-		o.Len() <= maxInline && p.inline(kind, o.Flags, o.Tag, o.Data, provutil.VectorOf(o), 0) {
-		p.sent(o.Len())
+	if n := len(o.Local.Bytes); p.state == pairUp && p.messages.len() == 0 && p.notes.len() == 0 && len(p.writing) == 0 && p.wroteAt == p.saidAfter &&
+		o.Flags&(provider.Fence|provider.DeliveryComplete) == 0 && o.Locals == nil && n <= maxInline && p.putShort(kind, o) {
+		p.out(o.Flags) // first: the rest is no part of the latency, and the peer polls the line that we have just taken
+		p.sent(n)
 		c := &ep.d.scratch
-		*c = provider.Completion{Context: o.Context, Kind: kind, Len: uint64(o.Len()), Source: p.peer.id}
+		*c = provider.Completion{Context: o.Context, Kind: kind, Len: uint64(n), Source: p.peer.id}
 		ep.count(c)
 		ep.push(ep.sendCQ, o.Flags.Has(provider.Quiet))
-	} else {
-		n := p.newOp(kind, o)
-		n.pin(o)
-		p.messages.push(n)
-		p.start()
+		return nil
 	}
+	n := p.newOp(kind, o)
+	n.pin(o)
+	p.messages.push(n)
+	p.start()
 	p.out(o.Flags)
 	ep.d.unfinished()
 	return nil

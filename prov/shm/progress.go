@@ -12,7 +12,7 @@ const (
 	dataRecords    = 64
 	controlRecords = 64
 	copyBytes      = 256 << 10
-	socketPolls    = 64 // one poll in so many looks at descriptors
+	socketPolls    = 256 // one poll in so many looks at descriptors
 )
 
 // Poll moves all that can move now. It is called by the core with the lock held.
@@ -188,7 +188,12 @@ func (p *pair) pollData() bool {
 		return false // we are called from within
 	}
 	p.reading = true
-	defer func() { p.reading = false }()
+	moved := p.readData()
+	p.reading = false
+	return moved
+}
+
+func (p *pair) readData() bool {
 	moved := false
 	for range dataRecords {
 		b, err := p.dataIn.Peek()
@@ -198,6 +203,13 @@ func (p *pair) pollData() bool {
 		}
 		if b == nil {
 			break
+		}
+		if p.takeShort(b) {
+			moved = true
+			if p.dataIn.Advance() {
+				p.fed()
+			}
+			continue
 		}
 		r := &p.d.record
 		if err := r.parse(b, false); err != nil {
@@ -248,7 +260,12 @@ func (p *pair) pollControl() bool {
 		return false
 	}
 	p.obeying = true
-	defer func() { p.obeying = false }()
+	moved := p.readControl()
+	p.obeying = false
+	return moved
+}
+
+func (p *pair) readControl() bool {
 	n := 0
 	for ; n < controlRecords; n++ {
 		b, err := p.controlIn.Peek()
