@@ -34,13 +34,13 @@ func (d *domain) Poll() bool {
 			i-- // it ended
 		}
 	}
-	d.flush()
+	d.Flush()
 	d.reap()
 	return moved
 }
 
-// flush publishes what posts have left for later.
-func (d *domain) flush() {
+// Flush publishes what posts have left for later.
+func (d *domain) Flush() {
 	for i, p := range d.dirty {
 		d.dirty[i] = nil
 		p.dirty = false
