@@ -311,7 +311,7 @@ func (p *pair) say(r *record) {
 	if p.replies.len() == 0 && p.write(r) {
 		return
 	}
-	if p.replies.len() > 64+2*(p.peerDepth+p.ep.depth) {
+	if p.replies.len() > 64+2*(p.peerDepth+p.ep.depth)*maxRemotes { // each operation may ask so many times
 		p.breach(errors.New("it asks without taking the answers"))
 		return
 	}
