@@ -147,7 +147,7 @@ func (ep *endpoint) shut(why error) {
 		why = errClosedThere
 	}
 	d.net.remove(ep, why)
-	ep.ops.Each(func(id uint64, o *op) { ep.finish(id, o, d.fault(o.kind, o.link.address, provider.ErrClosed)) })
+	ep.ops.Each(func(id uint64, o *op) { ep.finish(id, o, provider.ErrClosed) })
 	ep.matcher.EachMessage(func(m *waiting) {
 		ep.matcher.Take(m)
 		d.forget(m)
@@ -209,7 +209,7 @@ func (ep *endpoint) Cancel(context uint64) bool {
 		found = true
 		o.queue().drop(func(v uint64) bool { return v == id })
 		l := o.link
-		ep.finish(id, o, d.fault(o.kind, l.address, provider.ErrCancelled))
+		ep.finish(id, o, provider.ErrCancelled)
 		d.wantPump(l) // what stood behind it may start
 		d.core.Nudge()
 	})

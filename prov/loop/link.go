@@ -2,6 +2,7 @@ package loop
 
 import (
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/provutil"
 )
 
 // link is one of our endpoints' way to a peer. The lock of the domain guards it.
@@ -183,7 +184,7 @@ func (ep *endpoint) orphan(l *link) {
 	ep.orphans[l.address] = l
 }
 
-// fault is the error of an operation towards a peer.
+// fault is the error of an operation towards a peer; nil stays nil.
 func (d *domain) fault(kind provider.Kind, a provider.Address, err error) error {
-	return &provider.OpError{Op: opName(kind), Provider: Name, Addr: a, Err: err}
+	return provutil.OpError(provutil.OpName(kind), Name, a, err)
 }
