@@ -35,6 +35,7 @@ type CQ struct {
 
 	bell    Bell
 	ringing bool // the bell is to be rung
+	listed  bool // in Core.ringers
 }
 
 var _ provider.CompletionQueue = (*CQ)(nil)
