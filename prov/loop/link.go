@@ -149,13 +149,9 @@ func (d *domain) lost(l *link, why error) {
 	d.expect(l) // when its packets are taken, receives that only it can serve end
 }
 
-// endOps ends all operations of a link.
+// endOps ends all operations of a link, in the order in which they were posted.
 func (d *domain) endOps(l *link, err error) {
-	l.ep.ops.Each(func(id uint64, o *op) {
-		if o.link == l {
-			l.ep.finish(id, o, err)
-		}
-	})
+	l.ep.endAll(err, func(o *op) bool { return o.link == l })
 	for _, q := range []*fifo[uint64]{&l.messages, &l.accesses} {
 		for q.len() > 0 {
 			q.pop()
