@@ -3,6 +3,7 @@ package fabrictest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -108,6 +109,12 @@ func TestErrorsTravel(t *testing.T) {
 	oe, ok := errors.AsType[*provider.OpError](got)
 	if !ok || oe.Addr != "x://y" || oe.Op != "send" || oe.Provider != "x" {
 		t.Errorf("got %#v", got)
+	}
+	if got.Error() != cause.Error() || pack(cause).nests() {
+		t.Errorf("%q became %q", cause, got)
+	}
+	if outer := (&provider.OpError{Op: "send", Provider: "x", Err: fmt.Errorf("so: %w", cause)}); !pack(outer).nests() {
+		t.Errorf("nobody noticed: %v", outer)
 	}
 	for _, is := range sentinels {
 		if want := errors.Is(cause, is); errors.Is(got, is) != want {

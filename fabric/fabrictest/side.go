@@ -69,12 +69,32 @@ func (s *side) join() (reply, error) {
 	s.e.Helper()
 	if s.remote != nil {
 		a := s.remote.answer()
+		s.readable(a)
 		return a, a.Err.err()
 	}
 	done := s.waiting[0]
 	s.waiting = s.waiting[1:]
 	a := <-done
+	s.readable(a)
 	return a, a.Err.err()
+}
+
+// readable fails the test if an error of the answer names operation and peer twice.
+func (s *side) readable(a reply) {
+	s.e.Helper()
+	failures := []*failure{a.Err}
+	for _, d := range a.Done {
+		failures = append(failures, d.Failure)
+	}
+	for _, p := range a.Peers {
+		failures = append(failures, p.Failure)
+	}
+	for _, f := range failures {
+		if f.nests() {
+			s.e.Errorf("side %d: an error says twice what failed: %s", s.where, f.Text)
+			return
+		}
+	}
 }
 
 // do sends a request that must succeed.

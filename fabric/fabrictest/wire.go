@@ -108,6 +108,7 @@ type failure struct {
 	Op       string
 	Provider string
 	Addr     provider.Address
+	Nests    bool // an OpError within an OpError
 	Text     string
 }
 
@@ -132,6 +133,7 @@ func pack(err error) *failure {
 	}
 	if oe, ok := errors.AsType[*provider.OpError](err); ok {
 		f.IsOp, f.Op, f.Provider, f.Addr = true, oe.Op, oe.Provider, oe.Addr
+		_, f.Nests = errors.AsType[*provider.OpError](oe.Err)
 	}
 	return f
 }
@@ -141,14 +143,13 @@ func (f *failure) err() error {
 	if f == nil {
 		return nil
 	}
-	cause := &travelled{f}
-	if f.IsOp {
-		return &provider.OpError{Op: f.Op, Provider: f.Provider, Addr: f.Addr, Err: cause}
-	}
-	return cause
+	return &travelled{f}
 }
 
-// travelled is an error that was packed.
+// nests says whether the error says twice what failed.
+func (f *failure) nests() bool { return f != nil && f.Nests }
+
+// travelled is an error that was packed. It says what the error said, and is an OpError if that was one.
 type travelled struct{ f *failure }
 
 func (t *travelled) Error() string { return t.f.Text }
@@ -161,6 +162,18 @@ func (t *travelled) Is(target error) bool {
 		}
 	}
 	return false
+}
+
+// As gives the OpError that it was. Its cause says more than it did, for it stands nowhere else.
+func (t *travelled) As(target any) bool {
+	oe, ok := target.(**provider.OpError)
+	if !ok || !t.f.IsOp {
+		return false
+	}
+	cause := *t.f
+	cause.IsOp = false
+	*oe = &provider.OpError{Op: t.f.Op, Provider: t.f.Provider, Addr: t.f.Addr, Err: &travelled{&cause}}
+	return true
 }
 
 // unpack gives a completion its error back.

@@ -20,7 +20,7 @@ const (
 	Source                        // completions of receives name the peer
 	Arena                         // Alloc: memory that peers of the node can map
 	Views                         // View: a peer's memory without a copy
-	LocalComm                     // reaches processes of this node
+	LocalComm                     // reaches other processes of this node
 	RemoteComm                    // reaches other nodes
 )
 

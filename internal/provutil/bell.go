@@ -2,6 +2,7 @@ package provutil
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 )
@@ -53,19 +54,46 @@ func (q *CQ) TryWait() bool {
 		return false
 	}
 	q.bell.Clear()
+	if q.n == 0 {
+		c.engine.Poll()
+	}
+	if q.n > 0 || q.room {
+		q.room = false
+		return false
+	}
 	if c.manual && c.armed {
 		// The event loop may be told of edges only: what has rung is forgotten, so that the next ring is one.
 		c.disarm()
 	}
-	if q.n == 0 {
-		c.engine.Poll()
-	}
-	if q.n > 0 || q.room || c.settle() {
-		q.room = false
+	if c.settle() {
+		c.Nudge() // who is parked relied on it that the engine is armed
+		c.rearm()
 		return false
 	}
 	q.ringing = true
+	if c.manual && !q.listed {
+		q.listed = true
+		c.ringers = append(c.ringers, q)
+	}
 	return true
+}
+
+// rearm arms the engine again if an event loop waits for it: in manual mode another call may have polled meanwhile,
+// and nobody else arms. Locked.
+func (c *Core) rearm() {
+	if len(c.ringers) == 0 {
+		return
+	}
+	c.ringers = slices.DeleteFunc(c.ringers, func(q *CQ) bool {
+		q.listed = q.ringing
+		return !q.ringing
+	})
+	if len(c.ringers) == 0 || c.armed || c.stopped || c.parker != nil || !c.arm() {
+		return
+	}
+	for _, q := range c.ringers { // something has come: let the loops look
+		q.announce()
+	}
 }
 
 func (q *CQ) closeBell() error {

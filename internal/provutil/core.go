@@ -62,6 +62,7 @@ type Core struct {
 	spinning int    // waits in the ladder
 	asleep   waiters
 	parker   *waiter       // manual: the wait that is parked in the engine
+	ringers  []*CQ         // manual: whose descriptors were armed; some have rung since
 	vacant   chan struct{} // closed when the Core has stopped and nobody is parked
 	spare    *waiter
 
@@ -192,7 +193,11 @@ func (c *Core) pollOnce() bool {
 // watch sees to it that the engine is armed again when the program polls no more. Locked.
 func (c *Core) watch() {
 	s := &c.sleeper
-	if c.manual || c.stopped || s.state == watches {
+	if c.manual {
+		c.rearm()
+		return
+	}
+	if c.stopped || s.state == watches {
 		return
 	}
 	waited := c.asleep.first() != nil

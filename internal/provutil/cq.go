@@ -3,6 +3,7 @@ package provutil
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 )
@@ -35,6 +36,7 @@ type CQ struct {
 
 	bell    Bell
 	ringing bool // the bell is to be rung
+	listed  bool // in Core.ringers
 }
 
 var _ provider.CompletionQueue = (*CQ)(nil)
@@ -174,8 +176,22 @@ func (q *CQ) take(out []provider.Completion) int {
 	return n
 }
 
+// yieldEvery is after how many Reads in a row that find nothing other goroutines get their turn. Without it a program
+// that reads in a loop has the lock again before one that waits for it wakes, until, after a millisecond or the ten of
+// a goroutine's slice, the runtime intervenes.
+const yieldEvery = 16
+
 // Read takes completions that are there.
 func (q *CQ) Read(out []provider.Completion) (int, error) {
+	n, empties, err := q.read(out)
+	if n == 0 && empties%yieldEvery == yieldEvery-1 {
+		runtime.Gosched()
+	}
+	return n, err
+}
+
+// read is Read, and says how many Reads in a row have found nothing.
+func (q *CQ) read(out []provider.Completion) (n, empties int, err error) {
 	q.core.Lock()
 	defer q.core.Unlock()
 	if q.n < len(out) || q.n == 0 {
@@ -183,9 +199,9 @@ func (q *CQ) Read(out []provider.Completion) (int, error) {
 	} else {
 		q.core.flushMore()
 	}
-	n := q.take(out)
+	n = q.take(out)
 	if q.closed && n == 0 && q.n == 0 {
-		return 0, provider.ErrClosed
+		return 0, 0, provider.ErrClosed
 	}
 	if n > 0 {
 		q.empties = 0
@@ -193,10 +209,10 @@ func (q *CQ) Read(out []provider.Completion) (int, error) {
 		q.empties++
 	}
 	if q.wanted && q.empties == 1 && q.core.settleFor() {
-		return q.take(out), nil // of a program that goes back to its select now
+		return q.take(out), 0, nil // of a program that goes back to its select now
 	}
 	q.core.watch()
-	return n, nil
+	return n, q.empties, nil
 }
 
 // Wait takes at least one completion, or gives the context's error, ErrSignal or ErrClosed. It also returns, with

@@ -23,6 +23,7 @@ type fake struct {
 	noise   bool // something arrived that completes nothing
 	polls   int
 	parks   int
+	arming  func() // while it arms, after the last poll
 	fd      Bell // readable while rung
 }
 
@@ -80,6 +81,9 @@ func (e *fake) Poll() bool {
 }
 
 func (e *fake) Arm() bool {
+	if e.arming != nil {
+		e.arming()
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.armed = true

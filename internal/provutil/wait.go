@@ -173,11 +173,13 @@ func (c *Core) parkHere(ctx context.Context, w *waiter) {
 	c.engine.Poll()
 }
 
-// handOver gives the role of the parked wait to another one, when nobody has it. Locked.
+// handOver gives the role of the parked wait to another one, or to an event loop, when nobody has it. Locked.
 func (c *Core) handOver() {
 	if c.manual && c.parker == nil {
 		if w := c.asleep.first(); w != nil {
 			c.wake(w)
+			return
 		}
+		c.rearm()
 	}
 }

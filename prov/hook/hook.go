@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/provutil"
 )
 
 // Hook is a provider around another one.
@@ -109,5 +110,5 @@ func (h *Hook) call(p Point, op string) error {
 }
 
 func (h *Hook) opError(op string, a provider.Address, err error) error {
-	return &provider.OpError{Op: op, Provider: h.Name(), Addr: a, Err: err}
+	return provutil.OpError(op, h.Name(), a, err)
 }

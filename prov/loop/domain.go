@@ -243,7 +243,7 @@ func (d *domain) Close() error {
 }
 
 func (d *domain) fail(op string, err error) error {
-	return &provider.OpError{Op: op, Provider: Name, Err: err}
+	return provutil.OpError(op, Name, "", err)
 }
 
 // spares keeps slices for operations that have to wait, so that they need no new one each.

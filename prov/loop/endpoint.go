@@ -1,7 +1,9 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/provutil"
@@ -147,7 +149,7 @@ func (ep *endpoint) shut(why error) {
 		why = errClosedThere
 	}
 	d.net.remove(ep, why)
-	ep.ops.Each(func(id uint64, o *op) { ep.finish(id, o, d.fault(o.kind, o.link.address, provider.ErrClosed)) })
+	ep.endAll(provider.ErrClosed, func(*op) bool { return true })
 	ep.matcher.EachMessage(func(m *waiting) {
 		ep.matcher.Take(m)
 		d.forget(m)
@@ -165,6 +167,20 @@ func (ep *endpoint) shut(why error) {
 		}
 	}
 	detach([]*provutil.CQ{ep.send, ep.recv})
+}
+
+// endAll ends the operations that match, in the order in which they were posted.
+func (ep *endpoint) endAll(err error, match func(*op) bool) {
+	var ids []uint64
+	ep.ops.Each(func(id uint64, o *op) {
+		if match(o) {
+			ids = append(ids, id)
+		}
+	})
+	slices.SortFunc(ids, func(a, b uint64) int { return cmp.Compare(ep.ops.Get(a).seq, ep.ops.Get(b).seq) })
+	for _, id := range ids {
+		ep.finish(id, ep.ops.Get(id), err)
+	}
 }
 
 var errClosedThere = fmt.Errorf("it closed its endpoint: %w", provider.ErrPeerGone)
@@ -209,7 +225,7 @@ func (ep *endpoint) Cancel(context uint64) bool {
 		found = true
 		o.queue().drop(func(v uint64) bool { return v == id })
 		l := o.link
-		ep.finish(id, o, d.fault(o.kind, l.address, provider.ErrCancelled))
+		ep.finish(id, o, provider.ErrCancelled)
 		d.wantPump(l) // what stood behind it may start
 		d.core.Nudge()
 	})

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/provutil"
 )
 
 // link is one of our endpoints' way to a peer. The lock of the domain guards it.
@@ -148,13 +149,9 @@ func (d *domain) lost(l *link, why error) {
 	d.expect(l) // when its packets are taken, receives that only it can serve end
 }
 
-// endOps ends all operations of a link.
+// endOps ends all operations of a link, in the order in which they were posted.
 func (d *domain) endOps(l *link, err error) {
-	l.ep.ops.Each(func(id uint64, o *op) {
-		if o.link == l {
-			l.ep.finish(id, o, err)
-		}
-	})
+	l.ep.endAll(err, func(o *op) bool { return o.link == l })
 	for _, q := range []*fifo[uint64]{&l.messages, &l.accesses} {
 		for q.len() > 0 {
 			q.pop()
@@ -183,7 +180,7 @@ func (ep *endpoint) orphan(l *link) {
 	ep.orphans[l.address] = l
 }
 
-// fault is the error of an operation towards a peer.
+// fault is the error of an operation towards a peer; nil stays nil.
 func (d *domain) fault(kind provider.Kind, a provider.Address, err error) error {
-	return &provider.OpError{Op: opName(kind), Provider: Name, Addr: a, Err: err}
+	return provutil.OpError(provutil.OpName(kind), Name, a, err)
 }

@@ -144,7 +144,7 @@ func (d *domain) View(ctx context.Context, p provider.Peer, k provider.Key, offs
 	}
 	v, a, err := d.view(p, k, offset, n)
 	if err != nil {
-		return nil, &provider.OpError{Op: "view", Provider: Name, Addr: a, Err: err}
+		return nil, provutil.OpError("view", Name, a, err)
 	}
 	return v, nil
 }

@@ -71,17 +71,13 @@ func (ep *endpoint) post(kind provider.Kind, o provider.Op) error {
 // posted tells of a post, and says of an error what it was about. It has o by value so that the tracer's pointer costs
 // nothing without a tracer.
 func (ep *endpoint) posted(kind provider.Kind, o provider.Op, err error) error {
-	if err != nil {
-		err = &provider.OpError{Op: opName(kind), Provider: Name, Err: err}
-	}
+	err = ep.domain.fault(kind, "", err)
 	if f := ep.domain.tracer.Post; f != nil {
 		traced := o
 		f(kind, &traced, err)
 	}
 	return err
 }
-
-func opName(kind provider.Kind) string { return provutil.OpName(kind) }
 
 // begin takes an operation and starts it if it can start. Locked.
 func (ep *endpoint) begin(kind provider.Kind, p *provider.Op, a *provider.Atomic) error {
@@ -280,7 +276,7 @@ func (ep *endpoint) finish(id uint64, o *op, err error) {
 	if o.started {
 		l.flying--
 	}
-	c := provider.Completion{Context: o.context, Kind: o.kind, Len: o.len, Source: l.peer, Err: asOpError(d, o, err)}
+	c := provider.Completion{Context: o.context, Kind: o.kind, Len: o.len, Source: l.peer, Err: d.fault(o.kind, l.address, err)}
 	if c.Err != nil {
 		c.Len = 0
 	}
@@ -292,17 +288,6 @@ func (ep *endpoint) finish(id uint64, o *op, err error) {
 	if l.flying == 0 {
 		d.wantPump(l)
 	}
-}
-
-// asOpError makes an error one that names operation and peer.
-func asOpError(d *domain, o *op, err error) error {
-	if err == nil {
-		return nil
-	}
-	if e, ok := err.(*provider.OpError); ok { //nolint:errorlint // made here, not wrapped
-		return e
-	}
-	return d.fault(o.kind, o.link.address, err)
 }
 
 // deliver queues a completion in its place, or gives the place back, and tells of room.

@@ -41,7 +41,7 @@ func (p *Provider) Discover(context.Context) ([]provider.Info, error) {
 
 func describe() provider.Info {
 	caps := provider.Msg | provider.Tagged | provider.RMA | provider.Atomics | provider.RemoteCQData | provider.MultiRecv |
-		provider.DirectedRecv | provider.Source | provider.Arena | provider.LocalComm
+		provider.DirectedRecv | provider.Source | provider.Arena // and neither LocalComm nor RemoteComm: it reaches its own process
 	views := viewsFeature()
 	if views.On {
 		caps |= provider.Views
@@ -92,5 +92,5 @@ func (p *Provider) Kill(a provider.Address) bool {
 var errKilled = fmt.Errorf("it was killed: %w", provider.ErrPeerGone)
 
 func (p *Provider) fail(op string, err error) error {
-	return &provider.OpError{Op: op, Provider: Name, Err: err}
+	return provutil.OpError(op, Name, "", err)
 }
