@@ -93,7 +93,7 @@ func (n *network) join(ep *endpoint, to provider.Address) (p *pair, side int, er
 	}
 	p = &pair{ends: [2]*endpoint{ep, other}}
 	for i := range p.lanes {
-		p.lanes[i].limit = p.ends[i].depth
+		p.lanes[i].limit = p.ends[1-i].depth // the receiver's
 	}
 	n.pairs[p.ends] = p
 	if other != ep {

@@ -76,7 +76,7 @@ func (ep *endpoint) serve(r *recv, st *peerState) {
 // feed gives waiting messages to a receive, posted or not, and says whether it is used up. It is stalled if there is no place
 // for a completion.
 func (ep *endpoint) feed(r *recv) bool {
-	for m := ep.matcher.Find(r); m != nil; m = ep.matcher.Find(r) {
+	for m := ep.find(r); m != nil; m = ep.find(r) {
 		if !ep.roomFor(r, m.Len) {
 			r.Stalled = true
 			ep.domain.restart = append(ep.domain.restart, ep)
@@ -92,6 +92,18 @@ func (ep *endpoint) feed(r *recv) bool {
 		}
 	}
 	return false
+}
+
+// find finds the oldest waiting message for a receive, and drops those whose senders have taken them back.
+func (ep *endpoint) find(r *recv) *waiting {
+	for {
+		m := ep.matcher.Find(r)
+		if m == nil || m.Extra.loan == nil || m.Extra.loan.open(m.Extra.loanNo) {
+			return m
+		}
+		ep.matcher.Take(m)
+		ep.domain.forget(m)
+	}
 }
 
 // resume tries again to feed the receives that are stalled.
@@ -134,7 +146,7 @@ func (ep *endpoint) look(r *recv) {
 	var m *waiting
 	peek := r.Flags.Has(provider.Peek)
 	if peek {
-		m = ep.matcher.Find(r)
+		m = ep.find(r)
 	} else {
 		m = ep.matcher.Claimed(r.Context)
 	}

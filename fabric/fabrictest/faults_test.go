@@ -1,0 +1,529 @@
+package fabrictest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+// fault is a way to break a provider that one group must notice.
+type fault struct {
+	group string
+	name  string
+	make  func(t testing.TB) *mutant // t ends when the group has run
+	mode  provider.Progress
+}
+
+// on makes a mutant that changes completions of these kinds.
+func on(change func(c *provider.Completion), kinds ...provider.Kind) func(testing.TB) *mutant {
+	return func(testing.TB) *mutant {
+		return &mutant{done: func(c *provider.Completion) int {
+			for _, k := range kinds {
+				if c.Kind == k {
+					change(c)
+				}
+			}
+			return 1
+		}}
+	}
+}
+
+// nth delivers completion n of a kind the given number of times.
+func nth(n int32, kind provider.Kind, times int) func(testing.TB) *mutant {
+	return func(testing.TB) *mutant {
+		var seen atomic.Int32
+		return &mutant{done: func(c *provider.Completion) int {
+			if c.Kind == kind && c.Err == nil && seen.Add(1) == n {
+				return times
+			}
+			return 1
+		}}
+	}
+}
+
+// posts makes a mutant that changes operations before they are posted.
+func posts(change func(k provider.Kind, op *provider.Op)) func(testing.TB) *mutant {
+	return func(testing.TB) *mutant {
+		return &mutant{post: func(p *posting) error {
+			change(p.kind, &p.op)
+			return p.forward(p.op)
+		}}
+	}
+}
+
+// delays makes a mutant that posts some operations a little later, behind the caller's back.
+func delays(which func(k provider.Kind, op *provider.Op) bool) func(testing.TB) *mutant {
+	return func(t testing.TB) *mutant {
+		var late sync.WaitGroup
+		t.Cleanup(late.Wait)
+		return &mutant{post: func(p *posting) error {
+			if !which(p.kind, &p.op) {
+				return p.forward(p.op)
+			}
+			late.Go(func() {
+				pause(5 * time.Millisecond)
+				_ = p.forward(p.op)
+			})
+			return nil
+		}}
+	}
+}
+
+// replaces makes a mutant in which one error is another.
+func replaces(old, with error) func(testing.TB) *mutant {
+	return func(testing.TB) *mutant {
+		return &mutant{done: func(c *provider.Completion) int {
+			if errors.Is(c.Err, old) {
+				c.Err = with
+			}
+			return 1
+		}}
+	}
+}
+
+// corrupts makes a mutant that changes a byte of the buffer of every receive or read that has one.
+func corrupts(kinds ...provider.Kind) func(testing.TB) *mutant {
+	return func(testing.TB) *mutant {
+		var bufs sync.Map
+		type id struct {
+			k provider.Kind
+			c uint64
+		}
+		return &mutant{
+			post: func(p *posting) error {
+				bufs.Store(id{p.kind, p.op.Context}, p.op.Local.Bytes)
+				return p.forward(p.op)
+			},
+			done: func(c *provider.Completion) int {
+				for _, k := range kinds {
+					b, ok := bufs.Load(id{c.Kind, c.Context})
+					if bytes, _ := b.([]byte); ok && c.Kind == k && len(bytes) > 0 && c.Len > 0 {
+						bytes[(c.Len-1)/2] ^= 1
+					}
+				}
+				return 1
+			},
+		}
+	}
+}
+
+// needy makes a mutant whose operations of a kind wait until the other domain calls something.
+func needy(kinds ...provider.Kind) func(testing.TB) *mutant {
+	return func(testing.TB) *mutant {
+		var mu sync.Mutex
+		var held []func()
+		return &mutant{
+			post: func(p *posting) error {
+				for _, k := range kinds {
+					if p.kind == k {
+						mu.Lock()
+						defer mu.Unlock()
+						held = append(held, func() { _ = p.forward(p.op) })
+						return nil
+					}
+				}
+				return p.forward(p.op)
+			},
+		}
+	}
+}
+
+// slow makes a mutant whose Close of something takes more than it may.
+func slow(what string) func(testing.TB) *mutant {
+	return func(testing.TB) *mutant {
+		return &mutant{shut: func(closed string, real func() error) error {
+			if closed == what {
+				pause(closeBound + 50*time.Millisecond)
+			}
+			return real()
+		}}
+	}
+}
+
+// first is the value that was asked for first, for ever.
+func first[T comparable]() func(T) T {
+	var once sync.Once
+	var v T
+	return func(x T) T {
+		once.Do(func() { v = x })
+		return v
+	}
+}
+
+func badTag(c *provider.Completion) { c.Tag++ }
+func badLen(c *provider.Completion) { c.Len++ }
+
+// faultTable is what the groups must notice, at least one for each.
+func faultTable() []fault {
+	send, recv, trecv := provider.SendDone, provider.RecvDone, provider.TRecvDone
+	read, write := provider.ReadDone, provider.WriteDone
+	counts := func(n int32) func() bool {
+		var seen atomic.Int32
+		return func() bool { return seen.Add(1)%n == 0 }
+	}
+	return []fault{
+		{group: "info", name: "no version", make: func(testing.TB) *mutant { return &mutant{info: func(i *provider.Info) { i.Version = "" }} }},
+		{group: "info", name: "any option goes", make: func(testing.TB) *mutant {
+			return &mutant{config: func(c *provider.DomainConfig) { c.Options = nil }}
+		}},
+		{group: "insert", name: "each Insert gives a new peer", make: func(testing.TB) *mutant {
+			var n atomic.Uint64
+			return &mutant{insert: func(p provider.Peer) provider.Peer { return p + provider.Peer(n.Add(1)) }}
+		}},
+		{group: "insert", name: "removal is death", make: replaces(provider.ErrCancelled, provider.ErrPeerGone)},
+		{group: "messages", name: "a wrong length", make: on(badLen, recv)},
+		{group: "messages", name: "a wrong byte", make: corrupts(recv)},
+		{group: "messages", name: "an end is lost", make: nth(20, send, 0)},
+		{group: "messages", name: "an end comes twice", make: nth(20, recv, 2)},
+		{group: "messages", name: "no source", make: on(func(c *provider.Completion) { c.Source = 0 }, recv)},
+		{group: "zero", name: "nothing is something", make: on(badLen, recv)},
+		{group: "zero", name: "nothing is lost", make: nth(3, recv, 0)},
+		{group: "truncation", name: "a success", make: replaces(provider.ErrTruncated, nil)},
+		{group: "truncation", name: "the whole length", make: on(func(c *provider.Completion) { c.Len *= 2 }, recv, trecv)},
+		{group: "vectored", name: "pieces in reverse", make: posts(func(k provider.Kind, op *provider.Op) {
+			if k == send && len(op.Locals) > 0 {
+				op.Local, op.Locals[0] = op.Locals[0], op.Local
+			}
+		})},
+		{group: "self", name: "no source", make: on(func(c *provider.Completion) { c.Source = 0 }, recv)},
+		{group: "self", name: "a wrong byte", make: corrupts(recv, read)},
+		{group: "tagged", name: "masks are ignored", make: posts(func(_ provider.Kind, op *provider.Op) { op.Ignore = 0 })},
+		{group: "tagged", name: "tags are ignored", make: posts(func(k provider.Kind, op *provider.Op) {
+			if k == trecv {
+				op.Ignore = ^uint64(0)
+			}
+		})},
+		{group: "tagged", name: "a wrong tag", make: on(badTag, trecv)},
+		{group: "peek", name: "claims are peeks", make: posts(func(_ provider.Kind, op *provider.Op) {
+			if op.Flags.Has(provider.Peek) {
+				op.Flags &^= provider.Claim
+			}
+		})},
+		{group: "peek", name: "discards are peeks", make: posts(func(_ provider.Kind, op *provider.Op) {
+			if op.Flags.Has(provider.Peek) {
+				op.Flags &^= provider.Discard
+			}
+		})},
+		{group: "peek", name: "peeks take", make: posts(func(_ provider.Kind, op *provider.Op) {
+			if op.Flags == provider.Peek {
+				op.Flags |= provider.Discard
+			}
+		})},
+		{group: "directed", name: "from anybody", make: posts(func(_ provider.Kind, op *provider.Op) {
+			if op.Flags.Has(provider.Directed) {
+				op.Flags, op.Peer = op.Flags&^provider.Directed, 0
+			}
+		})},
+		{group: "multi-receive", name: "all at the start", make: on(func(c *provider.Completion) { c.Offset = 0 }, recv)},
+		{group: "multi-receive", name: "never given back", make: on(func(c *provider.Completion) { c.Flags &^= provider.MultiDone }, recv)},
+		{group: "inject-F43", name: "copied later", make: delays(func(_ provider.Kind, op *provider.Op) bool { return op.Flags.Has(provider.Inject) })},
+		{group: "flags-F44", name: "no HasData", make: on(func(c *provider.Completion) { c.Flags &^= provider.HasData }, provider.RemoteWrite)},
+		{group: "flags-F44", name: "a write is seen", make: on(func(c *provider.Completion) { c.Data = 1 }, write)},
+		{group: "flags-F44", name: "quiet is loud", make: posts(func(_ provider.Kind, op *provider.Op) { op.Flags &^= provider.Quiet })},
+		{group: "order", name: "long ones are overtaken", make: delays(func(k provider.Kind, op *provider.Op) bool {
+			return (k == send || k == provider.TSendDone) && op.Len() > 10000
+		})},
+		{group: "data-order", name: "messages overtake writes", make: delays(func(k provider.Kind, op *provider.Op) bool { return k == write && op.Flags == 0 })},
+		{group: "data-order", name: "data overtakes", make: on(func(c *provider.Completion) { c.Data++ }, provider.RemoteWrite)},
+		{group: "many", name: "one comes twice", make: nth(100, recv, 2)},
+		{group: "many", name: "one is another", make: on(func(c *provider.Completion) {
+			if c.Data == 300 {
+				c.Data--
+			}
+		}, recv, trecv)},
+
+		{group: "rma", name: "a wrong byte", make: corrupts(read)},
+		{group: "rma", name: "a wrong place", make: posts(func(k provider.Kind, op *provider.Op) {
+			if k == write && op.Offset > 0 && op.Len() > 0 {
+				op.Offset--
+			}
+		})},
+		{group: "rma-edges", name: "a wrong place", make: posts(func(k provider.Kind, op *provider.Op) {
+			if k == write {
+				op.Offset++
+			}
+		})},
+		{group: "rma-vectored", name: "pieces in reverse", make: posts(func(_ provider.Kind, op *provider.Op) {
+			if len(op.Remotes) == 2 {
+				op.Remotes[0].Key, op.Remotes[1].Key = op.Remotes[1].Key, op.Remotes[0].Key
+			}
+		})},
+		{group: "keys", name: "a success", make: replaces(provider.ErrKey, nil)},
+		{group: "keys", name: "no name", make: replaces(provider.ErrKey, provider.ErrKey)},
+		{group: "keys", name: "another error", make: replaces(provider.ErrKey, provider.ErrPeerGone)},
+		{group: "huge-F41", name: "few bits of an offset", make: posts(func(_ provider.Kind, op *provider.Op) { op.Offset &= 1<<27 - 1 })},
+		{group: "atomics", name: "the least is the greatest", make: func(testing.TB) *mutant {
+			return &mutant{atomic: func(a *provider.Atomic) {
+				if a.Code == provider.AtomicMin {
+					a.Code = provider.AtomicMax
+				}
+			}}
+		}},
+		{group: "atomics", name: "signs are lost", make: func(testing.TB) *mutant {
+			return &mutant{atomic: func(a *provider.Atomic) {
+				if a.Type == provider.Int32 {
+					a.Type = provider.Uint32
+				}
+			}}
+		}},
+		{group: "atomicity", name: "one in a hundred is lost", make: func(testing.TB) *mutant {
+			lost := counts(100)
+			return &mutant{atomic: func(a *provider.Atomic) {
+				if lost() {
+					a.Code = provider.AtomicMax
+				}
+			}}
+		}},
+		{group: "arena", name: "memory is used again as it was", make: func(testing.TB) *mutant {
+			return &mutant{alloc: func(b []byte) { b[len(b)-1] = 1 }}
+		}},
+		{group: "views", name: "a view is a copy", make: func(testing.TB) *mutant {
+			return &mutant{view: func(b []byte) []byte { return append([]byte(nil), b...) }}
+		}},
+		{group: "lease", name: "memory is used again at once", make: func(testing.TB) *mutant {
+			return &mutant{free: func(b []byte) { clear(b) }}
+		}},
+		{group: "view-outlives", name: "the memory goes with the owner", make: func(testing.TB) *mutant {
+			return &mutant{free: func(b []byte) { clear(b) }}
+		}},
+
+		{group: "fence", name: "no fence", make: delays(func(k provider.Kind, _ *provider.Op) bool { return k == write })},
+		{group: "delivery-complete", name: "too early", make: posts(func(_ provider.Kind, op *provider.Op) { op.Flags &^= provider.DeliveryComplete })},
+		{group: "counters", name: "one too many", make: func(testing.TB) *mutant {
+			return &mutant{value: func(v uint64) uint64 { return v + 1 }}
+		}},
+		{group: "counters", name: "quiet is loud", make: posts(func(k provider.Kind, op *provider.Op) {
+			if k == read {
+				op.Flags &^= provider.Quiet
+			}
+		})},
+		{group: "cancel", name: "a success", make: replaces(provider.ErrCancelled, nil)},
+		{group: "cancel", name: "no end", make: func(testing.TB) *mutant {
+			return &mutant{done: func(c *provider.Completion) int {
+				if errors.Is(c.Err, provider.ErrCancelled) {
+					return 0
+				}
+				return 1
+			}}
+		}},
+		{group: "statistics", name: "one too many", make: func(testing.TB) *mutant { return &mutant{stats: func(s *provider.Stats) { s.BytesSent++ }} }},
+		{group: "tracer", name: "ends are not traced", make: func(testing.TB) *mutant {
+			return &mutant{config: func(c *provider.DomainConfig) {
+				if c.Tracer != nil {
+					c.Tracer.Complete = nil
+				}
+			}}
+		}},
+		{group: "tracer", name: "a death is not traced", make: func(testing.TB) *mutant {
+			return &mutant{config: func(c *provider.DomainConfig) {
+				if c.Tracer != nil {
+					c.Tracer.PeerGone = nil
+				}
+			}}
+		}},
+
+		{group: "queue", name: "out of order", make: on(func(c *provider.Completion) { c.Context ^= 1 }, recv)},
+		{group: "ways", name: "the channel is silent", make: func(testing.TB) *mutant {
+			return &mutant{ready: func() <-chan struct{} { return nil }}
+		}},
+		{group: "ways", name: "the descriptor is silent", make: silentDescriptor},
+		{group: "descriptor", name: "it is silent", make: silentDescriptor},
+		{group: "descriptor", name: "one may never wait", make: func(testing.TB) *mutant {
+			return &mutant{try: func(bool) bool { return false }}
+		}},
+		{group: "descriptor", name: "there is none", make: func(testing.TB) *mutant {
+			return &mutant{fd: func() (int, error) { return -1, provider.ErrNotSupported }}
+		}},
+		{group: "wait-ends-F48-F49", name: "signals are lost", make: func(testing.TB) *mutant {
+			return &mutant{signal: func(provider.CompletionQueue) {}}
+		}},
+		{group: "wait-ends-F48-F49", name: "signals wake two", make: func(testing.TB) *mutant {
+			return &mutant{signal: func(q provider.CompletionQueue) { q.Signal(); q.Signal() }}
+		}},
+		{group: "shared-queue-F49", name: "one comes twice", make: nth(500, recv, 2)},
+		{group: "shared-queue-F49", name: "one is lost", make: nth(500, send, 0)},
+		{group: "small-queue-F51", name: "there is always room", make: func(testing.TB) *mutant {
+			return &mutant{cq: func(c *provider.CQConfig) { c.Size = 0 }}
+		}},
+		{group: "room", name: "nobody is told", make: func(testing.TB) *mutant {
+			return &mutant{ready: func() <-chan struct{} { return nil }}
+		}},
+		{group: "allocations", name: "one for each post", make: func(testing.TB) *mutant {
+			var last atomic.Pointer[[64]byte]
+			return &mutant{post: func(p *posting) error {
+				last.Store(new([64]byte))
+				return p.forward(p.op)
+			}}
+		}},
+		{group: "goroutines", name: "one runs", mode: provider.Manual, make: busyDomain(time.Hour)},
+
+		{group: "unexpected-F35", name: "no memory", make: func(testing.TB) *mutant {
+			hundredth := counts(100)
+			return &mutant{post: func(p *posting) error {
+				if p.kind == provider.TSendDone && hundredth() {
+					return fmt.Errorf("the pool is empty: %w", provider.ErrNoMemory)
+				}
+				return p.forward(p.op)
+			}}
+		}},
+		{group: "unexpected-F35", name: "wrong bytes", make: corrupts(trecv)},
+		{group: "slow-receiver-F37", name: "one is another", make: func(testing.TB) *mutant {
+			tenth := counts(10)
+			return &mutant{done: func(c *provider.Completion) int {
+				if c.Kind == recv && tenth() {
+					c.Len--
+				}
+				return 1
+			}}
+		}},
+		{group: "exit-F31", name: "lost with the sender", make: func(testing.TB) *mutant {
+			return &mutant{post: func(p *posting) error {
+				if p.kind == trecv {
+					p.op.Tag ^= 1
+				}
+				return p.forward(p.op)
+			}}
+		}},
+		{group: "first-F46", name: "not before the peer has called", make: needy(send)},
+		{group: "first-F46", name: "refused at first", make: func(testing.TB) *mutant {
+			var later atomic.Bool
+			return &mutant{post: func(p *posting) error {
+				if p.kind == send && !later.Swap(true) {
+					return provider.ErrAgain
+				}
+				return p.forward(p.op)
+			}}
+		}},
+		{group: "never", name: "cancelled by Close", make: replaces(provider.ErrClosed, provider.ErrCancelled)},
+		{group: "never", name: "no end", make: nth(1, recv, 0)},
+		{group: "compute-arena-F52", name: "not before the target calls", make: needy(read)},
+		{group: "compute-private-F52", name: "not before the target calls", make: needy(read)},
+
+		{group: "unreachable", name: "again and again", make: replaces(provider.ErrUnreachable, provider.ErrAgain)},
+		{group: "unreachable", name: "twice", make: func(testing.TB) *mutant {
+			return &mutant{done: func(c *provider.Completion) int {
+				if errors.Is(c.Err, provider.ErrUnreachable) {
+					return 2
+				}
+				return 1
+			}}
+		}},
+		{group: "names", name: "names do not count", make: func(testing.TB) *mutant {
+			return &mutant{ep: func(c *provider.EndpointConfig) { c.Name = "" }}
+		}},
+		{group: "one-dies", name: "all die with one", make: func(testing.TB) *mutant {
+			var dead atomic.Bool
+			return &mutant{done: func(c *provider.Completion) int {
+				if errors.Is(c.Err, provider.ErrPeerGone) {
+					dead.Store(true)
+				}
+				if dead.Load() {
+					c.Err = provider.ErrPeerGone
+				}
+				return 1
+			}}
+		}},
+		{group: "close-ends", name: "it takes long", make: slow("endpoint")},
+		{group: "close-ends", name: "one does not end", make: func(testing.TB) *mutant {
+			var once sync.Once
+			return &mutant{done: func(c *provider.Completion) (n int) {
+				n = 1
+				if errors.Is(c.Err, provider.ErrClosed) {
+					once.Do(func() { n = 0 })
+				}
+				return n
+			}}
+		}},
+		{group: "close-races", name: "it takes long", make: slow("domain")},
+		{group: "four", name: "one comes twice", make: nth(50, recv, 2)},
+		{group: "peers", name: "all are one", make: func(testing.TB) *mutant { return &mutant{insert: first[provider.Peer]()} }},
+		{group: "all-to-all-F27", name: "one is lost", make: nth(40, recv, 0)},
+		{group: "cycles-F42", name: "a descriptor stays", make: leaky},
+		{group: "cycles-F42", name: "no data", make: on(func(c *provider.Completion) { c.Data = 0 }, provider.RemoteWrite)},
+		{group: "idle", name: "a timer runs", make: busyDomain(time.Millisecond)},
+	}
+}
+
+// silentDescriptor gives one that nobody makes readable.
+func silentDescriptor(t testing.TB) *mutant {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close(); _ = w.Close() })
+	fd := int(r.Fd())
+	return &mutant{fd: func() (int, error) { return fd, nil }}
+}
+
+// busyDomain has a goroutine that wakes up again and again, until the test is over.
+func busyDomain(every time.Duration) func(t testing.TB) *mutant {
+	return func(t testing.TB) *mutant {
+		ctx, cancel := context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		t.Cleanup(func() { cancel(); all.Wait() })
+		return &mutant{opened: func(provider.Domain) {
+			all.Go(func() {
+				tick := time.NewTicker(every)
+				defer tick.Stop()
+				for {
+					select {
+					case <-tick.C:
+					case <-ctx.Done():
+						return
+					}
+				}
+			})
+		}}
+	}
+}
+
+// leaky keeps a descriptor for each domain, until the test is over.
+func leaky(t testing.TB) *mutant {
+	return &mutant{opened: func(provider.Domain) {
+		if f, err := os.Open(os.DevNull); err == nil {
+			t.Cleanup(func() { _ = f.Close() })
+		}
+	}}
+}
+
+// unbroken are the groups that this package breaks nothing of, with the reason.
+var unbroken = map[string]string{
+	"viewer-dies": "needs two processes: the provider here has one",
+	"death-F29":   "needs two processes: the provider here has one",
+	"kill":        "needs two processes: the provider here has one",
+	"stop":        "needs two processes: the provider here has one",
+	"stale":       "addresses of the provider here say only the name",
+}
+
+// A check that cannot fail is none: each group must notice what is broken for it.
+func TestGroupsNotice(t *testing.T) {
+	broken := map[string]bool{}
+	for _, f := range faultTable() {
+		broken[f.group] = true
+		t.Run(f.group+"/"+f.name, func(t *testing.T) {
+			m := f.make(t)
+			c := Config{Provider: "loop", Procs: 1, Wrap: m.wrap(), patience: 500 * time.Millisecond}
+			g := choose(t, []string{f.group})[0]
+			r := record(t, func(tb testing.TB) {
+				p, info := find(tb, &c)
+				g.check(tb, c, p, info, f.mode)
+			})
+			if r.skipped || !r.failed {
+				t.Fatalf("nobody noticed; skipped: %v; the group said:\n%s", r.skipped, r.said())
+			}
+			t.Log(r.said())
+		})
+	}
+	for _, g := range groups() {
+		if broken[g.name] == (unbroken[g.name] != "") {
+			t.Errorf("%s: broken by a fault: %v; the reason why not: %q", g.name, broken[g.name], unbroken[g.name])
+		}
+	}
+}

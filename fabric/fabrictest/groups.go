@@ -1,0 +1,87 @@
+package fabrictest
+
+import "github.com/weft-fabric/weft/fabric/provider"
+
+// groups are all parts of the law, from what everything stands on to what takes long. A group that
+// answers reports of users names them, F43.
+func groups() []group {
+	const (
+		msg    = provider.Msg
+		tagged = provider.Msg | provider.Tagged
+		rma    = provider.Msg | provider.RMA
+		arena  = provider.Arena | provider.Msg | provider.RMA
+		views  = provider.Views | provider.Arena | provider.Msg
+	)
+	return []group{
+		{name: "info", run: testInfo},
+		{name: "insert", needs: msg, run: testInsert},
+		{name: "messages", needs: msg, run: testMessages},
+		{name: "zero", needs: msg, run: testZero},
+		{name: "truncation", needs: msg, run: testTruncation},
+		{name: "vectored", needs: msg, run: testVectored},
+		{name: "self", needs: msg, run: testSelf},
+		{name: "tagged", needs: tagged, run: testTagged},
+		{name: "peek", needs: tagged, run: testPeek},
+		{name: "directed", needs: msg | provider.DirectedRecv, run: testDirected},
+		{name: "multi-receive", needs: msg | provider.MultiRecv, run: testMulti},
+		{name: "inject-F43", needs: msg, run: testInject},
+		{name: "flags-F44", needs: msg, run: testFlags},
+		{name: "order", needs: msg, run: testOrder},
+		{name: "data-order", needs: rma, run: testDataOrder},
+		{name: "many", needs: msg, run: testMany},
+
+		{name: "rma", needs: rma, run: testRMA},
+		{name: "rma-edges", needs: rma, run: testRMAEdges},
+		{name: "rma-vectored", needs: rma, run: testRMAVectored},
+		{name: "keys", needs: rma, run: testKeys},
+		{name: "huge-F41", needs: rma, run: testHuge},
+		{name: "atomics", needs: msg | provider.Atomics, run: testAtomics},
+		{name: "atomicity", needs: msg | provider.Atomics, run: testAtomicity},
+		{name: "arena", needs: provider.Arena, run: testArena},
+		{name: "views", needs: views, run: testViews},
+		{name: "lease", needs: views, run: testLease},
+		{name: "viewer-dies", needs: views, procs: 2, run: testViewer},
+		{name: "view-outlives", needs: views, run: testViewOutlives},
+
+		{name: "fence", needs: rma, run: testFence},
+		{name: "delivery-complete", needs: msg, run: testDelivered},
+		{name: "counters", needs: msg, run: testCounters},
+		{name: "cancel", needs: msg, run: testCancel},
+		{name: "statistics", needs: msg, run: testStats},
+		{name: "tracer", needs: msg, run: testTracer},
+
+		{name: "queue", needs: msg, run: testQueueRules},
+		{name: "ways", needs: msg, run: testWays},
+		{name: "descriptor", needs: msg, run: testDescriptor},
+		{name: "wait-ends-F48-F49", needs: msg, run: testWaitEnds},
+		{name: "shared-queue-F49", needs: msg, run: testSharedQueue},
+		{name: "small-queue-F51", needs: msg, run: testSmallQueue},
+		{name: "room", needs: msg, run: testRoom},
+		{name: "allocations", needs: msg, run: testAllocs},
+		{name: "goroutines", needs: msg, run: testGoroutines},
+
+		{name: "unexpected-F35", needs: tagged, run: testUnexpected},
+		{name: "slow-receiver-F37", needs: msg, run: testSlowReceiver},
+		{name: "exit-F31", needs: tagged, run: testExit},
+		{name: "first-F46", needs: msg, run: testFirst},
+		{name: "never", needs: msg, run: testNever},
+		{name: "compute-arena-F52", needs: arena, run: testComputeArena},
+		{name: "compute-private-F52", needs: rma, auto: true, run: testComputePrivate},
+
+		{name: "unreachable", needs: msg, run: testUnreachable},
+		{name: "names", needs: msg, run: testNames},
+		{name: "stale", needs: msg, run: testStale},
+		{name: "death-F29", needs: msg, procs: 2, run: testDeath},
+		{name: "one-dies", needs: msg, run: testOnePeerDies},
+		{name: "kill", needs: msg, procs: 2, run: testKill},
+		{name: "stop", needs: msg, procs: 2, run: testStop},
+		{name: "close-ends", needs: msg, run: testCloseEnds},
+		{name: "close-races", needs: msg, run: testCloseRaces},
+
+		{name: "four", needs: msg, run: testFour},
+		{name: "peers", needs: msg, run: testPeers},
+		{name: "all-to-all-F27", needs: msg, run: testAllToAll},
+		{name: "cycles-F42", needs: msg, run: testCycles},
+		{name: "idle", needs: msg, auto: true, run: testIdle},
+	}
+}

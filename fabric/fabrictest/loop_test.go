@@ -1,0 +1,12 @@
+package fabrictest
+
+import (
+	"testing"
+
+	_ "github.com/weft-fabric/weft/prov/loop"
+)
+
+// The reference must pass, or the suite is wrong.
+func TestLoop(t *testing.T) {
+	Run(t, Config{Provider: "loop"})
+}

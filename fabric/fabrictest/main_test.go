@@ -1,0 +1,5 @@
+package fabrictest
+
+import "testing"
+
+func TestMain(m *testing.M) { Main(m, childWraps()...) }

@@ -1,0 +1,125 @@
+package shm
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+const (
+	scheme     = "shm://"
+	maxName    = 255  // bytes of an endpoint's name
+	maxAddress = 4096 // bytes of an address
+)
+
+// address is a parsed address: shm://NAME[?boot=HEX&inc=HEX&net=INODE&path=FOLDER&uid=UID]. The name is
+// enough among processes of one user in one network namespace; what an endpoint gives as its own address has all
+// of it, so that whoever has it can say at once that the endpoint is on another node, or is not the
+// one it was.
+type address struct {
+	name string
+	boot string // the kernel's boot id, hex; "" means any
+	inc  uint64 // the endpoint's incarnation; 0 means any
+	net  uint64 // inode of the network namespace; 0 means ours
+	path string // a folder in which the endpoint also listens; "" means none
+	uid  uint32 // the endpoint's user, with hasUID
+	has  bool   // whether uid is said; else it is ours
+}
+
+func parseAddress(a provider.Address) (address, error) {
+	p, err := splitAddress(a)
+	if err != nil {
+		return address{}, fmt.Errorf("address %.100q: %w: %w", string(a), err, provider.ErrInvalid)
+	}
+	return p, nil
+}
+
+func splitAddress(a provider.Address) (address, error) {
+	rest, ok := strings.CutPrefix(string(a), scheme)
+	if !ok {
+		return address{}, fmt.Errorf("not %s", scheme)
+	}
+	if len(a) > maxAddress {
+		return address{}, fmt.Errorf("longer than %d bytes", maxAddress)
+	}
+	if i := strings.IndexFunc(rest, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
+		return address{}, fmt.Errorf("%q at %d: it has only printable ASCII, other bytes as %%XX", rest[i], len(scheme)+i)
+	}
+	name, query, _ := strings.Cut(rest, "?")
+	var p address
+	var err error
+	if p.name, err = url.PathUnescape(name); err != nil {
+		return address{}, err
+	}
+	if p.name == "" || len(p.name) > maxName {
+		return address{}, fmt.Errorf("a name has 1 to %d bytes", maxName)
+	}
+	for len(query) > 0 {
+		var word string
+		word, query, _ = strings.Cut(query, "&")
+		key, value, _ := strings.Cut(word, "=")
+		if value, err = url.QueryUnescape(value); err != nil {
+			return address{}, err
+		}
+		if err := p.set(key, value); err != nil {
+			return address{}, fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return p, nil
+}
+
+// set takes one parameter. A name that is not known is one of a later version, which may be left out
+// of account: what an address must not be without is in the hello.
+func (p *address) set(key, value string) (err error) {
+	switch key {
+	case "boot":
+		if b, err := hex.DecodeString(value); err != nil || len(b) != len(bootID{}) {
+			return fmt.Errorf("%q is no boot id", value)
+		}
+		p.boot = strings.ToLower(value)
+	case "inc":
+		p.inc, err = strconv.ParseUint(value, 16, 64)
+	case "net":
+		p.net, err = strconv.ParseUint(value, 10, 64)
+	case "path":
+		p.path = value
+	case "uid":
+		var uid uint64
+		uid, err = strconv.ParseUint(value, 10, 32)
+		p.uid, p.has = uint32(uid), true
+	}
+	return err
+}
+
+// String is the address in its one form: parameters by name, none that is not said.
+func (p address) String() string {
+	var b strings.Builder
+	b.WriteString(scheme)
+	b.WriteString(url.PathEscape(p.name))
+	sep := byte('?')
+	add := func(key, value string) {
+		b.WriteByte(sep)
+		b.WriteString(key + "=" + value)
+		sep = '&'
+	}
+	if p.boot != "" {
+		add("boot", p.boot)
+	}
+	if p.inc != 0 {
+		add("inc", strconv.FormatUint(p.inc, 16))
+	}
+	if p.net != 0 {
+		add("net", strconv.FormatUint(p.net, 10))
+	}
+	if p.path != "" {
+		add("path", url.QueryEscape(p.path))
+	}
+	if p.has {
+		add("uid", strconv.FormatUint(uint64(p.uid), 10))
+	}
+	return b.String()
+}

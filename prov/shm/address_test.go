@@ -1,0 +1,71 @@
+package shm
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+const someBoot = "0123456789abcdef0123456789abcdef"
+
+func TestAddress(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want address
+	}{
+		{"shm://a", address{name: "a"}},
+		{"shm://a%2Fb%20c%3F", address{name: "a/b c?"}},
+		{"shm://n?boot=" + someBoot + "&inc=ff&net=4026531840&path=%2Frun%2Fx+y&uid=0",
+			address{name: "n", boot: someBoot, inc: 255, net: 4026531840, path: "/run/x y", uid: 0, has: true}},
+	} {
+		got, err := parseAddress(provider.Address(c.text))
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(address{})); diff != "" {
+			t.Errorf("%s: %s", c.text, diff)
+		}
+		if got.String() != c.text {
+			t.Errorf("%s becomes %s", c.text, got)
+		}
+	}
+	for _, text := range []string{"shm://n?later=1", "shm://n?", "shm://n?&"} {
+		if got, err := parseAddress(provider.Address(text)); err != nil || got != (address{name: "n"}) {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+}
+
+func TestBadAddress(t *testing.T) {
+	for _, text := range []string{
+		"", "shm:", "loop://a", "shm://", "shm://?inc=1", "shm://%zz", "shm://" + strings.Repeat("x", maxName+1),
+		"shm://a?inc=", "shm://a?inc=xyz", "shm://a?inc=11111111111111111", "shm://a?net=-1", "shm://a?uid=4294967296", "shm://a?boot=12",
+		"shm://a?boot=" + strings.Repeat("g", 32), "shm://a?path=%", "shm://a?path=" + strings.Repeat("x", maxAddress),
+	} {
+		if _, err := parseAddress(provider.Address(text)); !errors.Is(err, provider.ErrInvalid) {
+			t.Errorf("%.80s: %v", text, err)
+		}
+	}
+}
+
+func FuzzAddress(f *testing.F) {
+	f.Add("shm://n?boot=" + someBoot + "&inc=ff&net=1&path=%2Fr&uid=7")
+	f.Add("shm://a%20b")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := parseAddress(provider.Address(text))
+		if err != nil {
+			return
+		}
+		again, err := parseAddress(provider.Address(p.String()))
+		if len(p.String()) <= maxAddress && (err != nil || again != p) {
+			t.Fatalf("%q: %+v, then %+v, %v", text, p, again, err)
+		}
+		if strings.ContainsAny(p.String(), " \n\x00") {
+			t.Fatalf("%q becomes %q", text, p.String())
+		}
+	})
+}

@@ -1,0 +1,287 @@
+package shm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/sys"
+)
+
+// segment is a file that blocks are cut from.
+type segment struct {
+	index  uint32
+	access provider.Access // PeerWrite: peers may map it writable
+	file   *file
+	fresh  uint64 // from here on no byte was ever used, so all are zero
+}
+
+func (s *segment) size() uint64 { return uint64(len(s.file.m.Bytes())) }
+
+func (s *segment) info() segmentInfo {
+	return segmentInfo{index: s.index, access: uint32(s.access), size: s.size()}
+}
+
+// arena is the memory that a domain allocates, and the table of all that it has registered. It has its own
+// lock, which may be taken with the domain's held and is never held while the kernel makes or fills memory.
+type arena struct {
+	features sys.Features
+	home     *home
+	max      uint64 // bytes of segments; 0 means no bound
+	prefault uint64
+
+	mu       sync.Mutex
+	spaces   [2]*allocator // 1: of blocks that peers may write
+	segments []*segment    // by index; nil where one was dropped
+	dropped  []uint32
+	memories []*memory // by place
+	free     []uint32  // places
+	gen      uint64
+	limbo    []*memory // closed, and maybe still used by a peer
+	watched  []*foreignLanes
+	closed   bool
+}
+
+func newArena(h *home, max, prefault uint64, f sys.Features) *arena {
+	return &arena{
+		features: f, home: h, max: max, prefault: prefault,
+		spaces: [2]*allocator{newAllocator(), newAllocator()},
+		gen:    rand.Uint64N(1 << 32), // so that no key of a program that was restarted means anything
+	}
+}
+
+func writable(a provider.Access) int {
+	if a.Has(provider.PeerWrite) {
+		return 1
+	}
+	return 0
+}
+
+// alloc gets a block, zeroed, and publishes it. grown says that it lies in a new segment, which peers must be
+// told of.
+func (a *arena) alloc(d *domain, n uint64, access provider.Access) (m *memory, grown bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sweep()
+	space := a.spaces[writable(access)]
+	e, ok := space.take(n)
+	for !ok {
+		if a.closed {
+			return nil, false, provider.ErrClosed
+		}
+		grown = true
+		if err := a.grow(space, n, access); err != nil {
+			return nil, false, err
+		}
+		e, ok = space.take(n)
+	}
+	s := a.segments[e.seg]
+	m = &memory{domain: d, access: access, extent: e, bytes: s.file.m.Bytes()[e.off : e.off+n : e.off+n]}
+	used := e.off < s.fresh
+	s.fresh = max(s.fresh, e.off+e.len)
+	if err := a.register(m); err != nil {
+		space.put(e)
+		return nil, grown, err
+	}
+	// Nobody has the key yet: the rest needs no lock, and may take long.
+	a.mu.Unlock()
+	err = a.prepare(m.bytes, used)
+	a.mu.Lock()
+	if err != nil || a.closed {
+		a.unregister(m)
+		space.put(e)
+		if err == nil {
+			err = provider.ErrClosed
+		}
+		return nil, grown, err
+	}
+	a.home.publish(m.key, e, n, access)
+	return m, grown, nil
+}
+
+// prepare makes the bytes zero and brings them in.
+func (a *arena) prepare(b []byte, used bool) error {
+	if uint64(len(b)) <= a.prefault {
+		if err := sys.Populate(b, true, a.features); err != nil {
+			return fmt.Errorf("memory of %d bytes: %w", len(b), systemError(err))
+		}
+	}
+	if used {
+		clear(b)
+	}
+	return nil
+}
+
+// grow adds a segment in which n bytes find room. The lock is let go meanwhile.
+func (a *arena) grow(space *allocator, n uint64, access provider.Access) error {
+	size := space.segmentSize(max(n, spanSize))
+	if n <= smallMax {
+		size = max(size, minSegment)
+	}
+	if a.max > 0 && a.total()+size > a.max {
+		a.trim()
+		if least := max(roundUp(n, pageSize), spanSize); a.total()+size > a.max {
+			size = least
+		}
+		if t := a.total(); t+size > a.max {
+			return fmt.Errorf("%d bytes: arenas have %d of at most %d: %w", n, t, a.max, provider.ErrNoMemory)
+		}
+	}
+	a.mu.Unlock()
+	file, err := newFile("arena", int(size), access.Has(provider.PeerWrite), a.features)
+	a.mu.Lock()
+	if err != nil {
+		return fmt.Errorf("memory of %d bytes: %w", size, systemError(err))
+	}
+	if a.closed {
+		file.close()
+		return provider.ErrClosed
+	}
+	s := a.addSegment(file, access)
+	space.add(s.index, s.size())
+	return nil
+}
+
+func (a *arena) addSegment(f *file, access provider.Access) *segment {
+	s := &segment{index: uint32(len(a.segments)), access: access & provider.PeerWrite, file: f}
+	a.segments = append(a.segments, s)
+	return s
+}
+
+// total is the bytes of all segments for blocks.
+func (a *arena) total() uint64 { return a.spaces[0].total + a.spaces[1].total }
+
+// trim gives segments back of which no block is out.
+func (a *arena) trim() {
+	for _, space := range a.spaces {
+		for {
+			i, ok := space.idle()
+			if !ok {
+				break
+			}
+			space.remove(i)
+			a.segments[i].file.close()
+			a.segments[i] = nil
+			a.dropped = append(a.dropped, i)
+		}
+	}
+}
+
+// register gives the memory its place and key. Only places that the home's table has are given out, so that peers need
+// not ask whether a key means anything.
+func (a *arena) register(m *memory) error {
+	if a.closed {
+		return provider.ErrClosed
+	}
+	place := uint32(len(a.memories))
+	if n := len(a.free); n > 0 {
+		place = a.free[n-1]
+		a.free = a.free[:n-1]
+	} else {
+		if place >= tableEntries {
+			return fmt.Errorf("there are %d registrations, the limit: %w", place, provider.ErrNoMemory)
+		}
+		a.memories = append(a.memories, nil)
+	}
+	a.memories[place] = m
+	a.gen++
+	a.gen = max(a.gen&(1<<(64-keyPlaceBits)-1), 1) // no key is 0
+	m.key = makeKey(place, a.gen)
+	return nil
+}
+
+func (a *arena) unregister(m *memory) {
+	place := keyPlace(m.key)
+	a.memories[place] = nil
+	a.free = append(a.free, place)
+}
+
+// find gives the memory of a key, which may come from a peer.
+func (a *arena) find(key provider.Key) *memory {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	place := keyPlace(key)
+	if uint64(place) >= uint64(len(a.memories)) {
+		return nil
+	}
+	if m := a.memories[place]; m != nil && m.key == key {
+		return m
+	}
+	return nil
+}
+
+// retire takes a block's key back and the block, as soon as no peer uses it.
+func (a *arena) retire(m *memory) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return
+	}
+	a.home.retract(m.key)
+	a.limbo = append(a.limbo, m)
+	a.sweep()
+}
+
+// sweep gives blocks in limbo back that no peer uses any more.
+func (a *arena) sweep() {
+	a.limbo = slices.DeleteFunc(a.limbo, func(m *memory) bool {
+		if m.pins.Load() > 0 || slices.ContainsFunc(a.watched, func(l *foreignLanes) bool { return l.uses(m.key) }) {
+			return false
+		}
+		a.unregister(m) // only now: the place must not get another key while a hazard names this one
+		a.spaces[writable(m.access)].put(m.extent)
+		return true
+	})
+}
+
+// watch has blocks wait for the hazards of a peer, from before it can have any.
+func (a *arena) watch(l *foreignLanes) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.watched = append(a.watched, l)
+}
+
+// unwatch ends watch: the peer is gone, and so are its hazards.
+func (a *arena) unwatch(l *foreignLanes) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := slices.Index(a.watched, l); i >= 0 {
+		a.watched = slices.Delete(a.watched, i, i+1)
+		a.sweep()
+	}
+}
+
+// since lists the segments from index on that are there, and gives the index to go on from. Peers of another
+// user see none that they could write.
+func (a *arena) since(index int, foreign bool, most int) (list []*segment, next int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for ; index < len(a.segments) && len(list) < most; index++ {
+		if s := a.segments[index]; s != nil && !(foreign && s.access.Has(provider.PeerWrite)) {
+			list = append(list, s)
+		}
+	}
+	return list, index
+}
+
+// bytes is the size of all segments for blocks.
+func (a *arena) bytes() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.total()
+}
+
+// close unmaps everything. Nobody uses it any more.
+func (a *arena) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	for _, s := range a.segments {
+		if s != nil {
+			s.file.close()
+		}
+	}
+	a.segments, a.memories, a.limbo = nil, nil, nil
+}

@@ -1,0 +1,149 @@
+package shm
+
+import (
+	"fmt"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/provutil"
+)
+
+const maxAtomic = 1024 // bytes of an atomic operation
+
+// atomicOp is what an atomic operation has besides.
+type atomicOp struct {
+	code            provider.AtomicCode
+	kind            provider.DataType
+	compare, result []byte
+}
+
+// The word "kind" of opAtomic: code, type, and the bytes at the target.
+//
+//	bits 0-7 code | 8-15 type | 16-31 bytes | 32 there are compares behind the operands
+const atomicCompares = 1 << 32
+
+// Atomic runs an atomic operation on a peer's memory.
+func (ep *endpoint) Atomic(a provider.Atomic) error {
+	d := ep.d
+	err := provutil.CheckAtomic(&d.info.Limits, &a)
+	if err == nil {
+		d.core.Lock()
+		err = ep.atomic(&a)
+		d.core.Unlock()
+	}
+	if err != nil || d.tracer.Post != nil {
+		return d.posted(provider.AtomicDone, &a.Op, err)
+	}
+	return nil
+}
+
+func (ep *endpoint) atomic(a *provider.Atomic) error {
+	p, err := ep.begin(provider.AtomicDone, &a.Op)
+	if err != nil {
+		return err
+	}
+	n := p.newOp(provider.AtomicDone, &a.Op)
+	n.atomic = atomicOp{a.Code, a.Type, a.Compare, a.Result}
+	n.length = uint64(provutil.AtomicLen(a))
+	p.rmas.push(n)
+	p.start()
+	p.out(a.Flags)
+	ep.d.unfinished()
+	return nil
+}
+
+// startAtomic does it on the mapped memory, if the CPU can, or asks the peer.
+func (p *pair) startAtomic(o *op) bool {
+	piece := o.following()
+	s, found, err := p.hold(piece, o.kind)
+	switch found {
+	case foundError:
+		o.err = err
+		return false
+	case foundLater:
+		return false
+	case foundSpot:
+		if provutil.Direct(o.atomic.kind, s.bytes) {
+			p.d.atomics.Apply(o.atomic.code, o.atomic.kind, s.bytes, o.local.First, o.atomic.compare, o.atomic.result)
+			p.drop(s)
+			o.step()
+			return true
+		}
+		p.drop(s)
+	}
+	return p.askAtomic(o)
+}
+
+// askAtomic has the peer do it.
+func (p *pair) askAtomic(o *op) bool {
+	if p.replies.len() > 0 {
+		return false
+	}
+	x := &o.atomic
+	kind := uint64(x.code) | uint64(x.kind)<<8 | o.length<<16
+	operands := len(o.local.First)
+	if x.compare != nil {
+		kind |= atomicCompares
+	}
+	r := record{op: opAtomic, context: o.id, words: [3]uint64{uint64(o.key), o.offset, kind}}
+	if x.result != nil {
+		r.flags |= recResult
+	}
+	b, err := p.control.Reserve(recordLen(r.op, r.flags) + operands + len(x.compare))
+	if err != nil {
+		return p.noRoom(err)
+	}
+	n := r.put(b)
+	copy(b[n:], o.local.First)
+	copy(b[n+operands:], x.compare)
+	p.control.Commit()
+	p.controlSent++
+	o.pending++
+	o.step()
+	return true
+}
+
+// serveAtomic does one for the peer.
+func (p *pair) serveAtomic(r *record) error {
+	code, kind, n := provider.AtomicCode(r.words[2]), provider.DataType(r.words[2]>>8), r.words[2]>>16&0xffff
+	operand := r.payload
+	var compare []byte
+	if r.words[2]&atomicCompares != 0 {
+		if uint64(len(operand)) < n {
+			return fmt.Errorf("%w: atomic operation on %d bytes with %d", errRecord, n, len(operand))
+		}
+		operand, compare = operand[:len(operand)-int(n)], operand[len(operand)-int(n):]
+	}
+	want := n
+	if code == provider.AtomicRead {
+		want = 0
+	}
+	if n > maxAtomic || n == 0 || uint64(len(operand)) != want || !provutil.AtomicValid(code, kind) || n%uint64(kind.Size()) != 0 {
+		return fmt.Errorf("%w: atomic operation %d of type %d on %d bytes", errRecord, code, kind, n)
+	}
+	b, status := p.d.arena.find(provider.Key(r.words[0])).slice(r.words[1], n, provider.PeerWrite)
+	answer := record{op: opOld, status: status, context: r.context}
+	if status == statusOK {
+		var old []byte
+		if r.flags&recResult != 0 {
+			old = p.d.old[:n]
+		}
+		// The operands are the peer's memory still: what it makes of them meanwhile is its own harm.
+		p.d.atomics.Apply(code, kind, b, operand, compare, old)
+		answer.payload = old
+	}
+	p.say(&answer)
+	return nil
+}
+
+// old is the answer.
+func (p *pair) old(r *record) error {
+	o, err := p.mineOf(r, roleMoving)
+	if err != nil {
+		return err
+	}
+	if o.kind != provider.AtomicDone || r.status == statusOK && len(r.payload) != len(o.atomic.result) {
+		return fmt.Errorf("%w: %d old bytes", errRecord, len(r.payload))
+	}
+	copy(o.atomic.result, r.payload)
+	return p.pieceDone(o, statusError(r.status))
+}

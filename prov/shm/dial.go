@@ -1,0 +1,294 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/sys"
+)
+
+// connect starts what makes the pair: at once for an endpoint with itself, else by a call.
+func (p *pair) connect() {
+	if p.state != pairNew {
+		return
+	}
+	var err error
+	if p.peer.why != nil {
+		err = p.peer.why
+	} else if p.self {
+		err = p.connectSelf()
+	} else {
+		err = p.dial()
+	}
+	if err != nil {
+		p.end(err, nil)
+	}
+}
+
+// connectSelf makes the pair of an endpoint with itself: what it writes is what it reads.
+func (p *pair) connectSelf() error {
+	if err := p.prepare(); err != nil {
+		return err
+	}
+	p.inc, p.uid, p.peerDepth = p.ep.inc, p.d.uid, p.ep.depth
+	lanes, err := again(p.mine.file)
+	if err != nil {
+		return systemError(err)
+	}
+	home, err := again(p.d.home.file)
+	if err != nil {
+		_ = lanes.Close()
+		return systemError(err)
+	}
+	if p.bell.FD != nil {
+		fd, err := p.bell.Dup()
+		if err != nil {
+			_, _ = lanes.Close(), home.Close()
+			return systemError(err)
+		}
+		p.peerBell = sys.Eventfd{FD: fd}
+	}
+	return p.up(lanes, home)
+}
+
+// again maps a file of ours a second time, as a peer does.
+func again(f *file) (*sys.Mapping, error) {
+	return sys.Map(f.fd, 0, len(f.m.Bytes()), false)
+}
+
+// dial calls the peer. The answer comes later, but whether anybody is there is known now.
+func (p *pair) dial() error {
+	d, a := p.d, p.peer.addr
+	if a.boot != "" && a.boot != d.boot.String() {
+		return fmt.Errorf("%w: it is on another node, or was there before a restart", provider.ErrUnreachable)
+	}
+	if !d.opts.allows(a.user(d.uid), d.uid) {
+		return fmt.Errorf("%w: it belongs to user %d, which the option allow-uid does not allow", provider.ErrUnreachable, a.user(d.uid))
+	}
+	sock, err := d.reach(a)
+	if err != nil {
+		return err
+	}
+	cred, err := sock.Peer()
+	if err == nil && !d.opts.allows(cred.UID, d.uid) {
+		err = fmt.Errorf("%w: user %d listens there, which is not allowed", provider.ErrUnreachable, cred.UID)
+	}
+	if err == nil {
+		err = p.prepare()
+	}
+	if err == nil {
+		p.uid = cred.UID
+		err = p.introduce(kindHello, sock)
+	}
+	if err == nil {
+		p.token, err = d.watch(sock.FD, p)
+	}
+	if err != nil {
+		_ = sock.Close()
+		return systemError(err)
+	}
+	p.sock, p.state = sock, pairDialing
+	return nil
+}
+
+// reach connects to where an endpoint listens: the abstract name in our own network namespace, else the folder.
+func (d *domain) reach(a address) (sys.Socket, error) {
+	at := socketName(a.user(d.uid), a.name)
+	if a.net != 0 && a.net != d.net {
+		if a.path == "" {
+			return sys.Socket{}, fmt.Errorf("%w: it is in another network namespace, and has no folder", provider.ErrUnreachable)
+		}
+		at = folderName(a.path, a.name)
+	}
+	sock, err := sys.ConnectUnix(at, sys.SeqPacket)
+	if errors.Is(err, sys.ErrWouldBlock) {
+		err = fmt.Errorf("%w: too many wait for it to answer", provider.ErrUnreachable)
+	}
+	if err == nil {
+		return sock, nil
+	}
+	err = systemError(err)
+	if !errors.Is(err, provider.ErrNoMemory) && !errors.Is(err, provider.ErrUnreachable) {
+		err = fmt.Errorf("%w: %w", provider.ErrUnreachable, err)
+	}
+	return sys.Socket{}, err
+}
+
+// introduce says who we are.
+func (p *pair) introduce(kind uint16, sock sys.Socket) error {
+	d := p.d
+	h := hello{
+		kind: kind, inc: p.ep.inc, want: p.inc, boot: d.boot, layout: ourLayout, uid: d.uid, depth: uint32(p.ep.depth),
+		net: d.net, from: p.ep.addr.name, to: p.peer.addr.name, path: p.ep.addr.path,
+	}
+	fds := []*sys.FD{d.home.fd, p.mine.fd}
+	if p.bell.FD != nil {
+		h.features |= hasBell
+		fds = append(fds, p.bell.FD)
+	}
+	_, err := sock.Send(h.Append(nil), fds...)
+	return err
+}
+
+// answer takes what the peer said, and says who we are.
+func (p *pair) answer(h *hello, fds []*sys.FD, sock sys.Socket) error {
+	p.inc = h.inc
+	p.peer.addr.inc = h.inc
+	if err := p.introduce(kindWelcome, sock); err != nil {
+		sys.CloseAll(fds)
+		_ = sock.Close()
+		return err
+	}
+	token, err := p.d.watch(sock.FD, p)
+	if err != nil {
+		sys.CloseAll(fds)
+		_ = sock.Close()
+		return err
+	}
+	p.sock, p.token = sock, token
+	return p.take(h, fds)
+}
+
+// take maps what the peer has sent with its hello or welcome, and the pair is up. The descriptors are used up, whatever
+// happens.
+func (p *pair) take(h *hello, fds []*sys.FD) error {
+	defer sys.CloseAll(fds)
+	home, err := mapForeign(fds[0], homeSize, false)
+	if err != nil {
+		return err
+	}
+	lanes, err := mapForeign(fds[1], lanesSize, false)
+	if err != nil {
+		_ = home.Close()
+		return err
+	}
+	p.peerDepth = int(min(h.depth, maxDepth))
+	rest := fds[2:]
+	if h.features&hasBell != 0 {
+		if p.peerBell, err = sys.ReceivedEventfd(rest[0]); err != nil {
+			_, _ = home.Close(), lanes.Close()
+			return err
+		}
+		rest[0] = nil
+		rest = rest[1:]
+	}
+	for i, s := range h.segments {
+		if err := p.addSegment(s, rest[i]); err != nil {
+			_, _ = home.Close(), lanes.Close()
+			return err
+		}
+	}
+	return p.up(lanes, home)
+}
+
+// ready reads what the peer says on the socket.
+func (p *pair) ready(e sys.Events) {
+	if e.Has(sys.WriteReady) && p.jammed {
+		p.announce()
+	}
+	for p.token != 0 && p.hear() {
+	}
+}
+
+// hear reads one message; false if there was none.
+func (p *pair) hear() bool {
+	var b [maxMessage]byte
+	n, fds, err := p.sock.Recv(b[:], maxSegments+3)
+	switch {
+	case errors.Is(err, sys.ErrWouldBlock):
+		return false
+	case errors.Is(err, sys.ErrMessage):
+		p.badMessage(err)
+		return false
+	case err != nil:
+		why := fmt.Errorf("%w: it has closed or died", provider.ErrPeerGone)
+		if !errors.Is(err, io.EOF) {
+			why = fmt.Errorf("%w: %w", provider.ErrPeerGone, err)
+		}
+		if p.state == pairDialing {
+			why = fmt.Errorf("%w: it has gone before it answered", provider.ErrUnreachable)
+		}
+		p.lost(why)
+		return false
+	}
+	kind, body, err := parseHead(b[:n])
+	if err == nil {
+		err = p.understand(kind, body, fds)
+	} else {
+		sys.CloseAll(fds)
+	}
+	if err != nil {
+		p.badMessage(err)
+	}
+	return true
+}
+
+// badMessage ends the pair for what the peer said.
+func (p *pair) badMessage(err error) {
+	if p.state == pairDialing {
+		p.unreachable(fmt.Errorf("%w: %w", provider.ErrUnreachable, err))
+		return
+	}
+	p.breach(err)
+}
+
+// understand does what a message says. The descriptors are used up.
+func (p *pair) understand(kind uint16, body []byte, fds []*sys.FD) error {
+	defer sys.CloseAll(fds)
+	switch {
+	case kind == kindRefuse:
+		f, err := parseRefusal(body)
+		if err == nil {
+			p.refused(f)
+		}
+		return err
+	case kind == kindWelcome && p.state == pairDialing:
+		h, err := parseHello(kind, body)
+		if err != nil {
+			return err
+		}
+		return p.welcomed(h, fds)
+	case kind == kindSegments && p.state == pairUp:
+		return p.moreSegments(body, fds)
+	case kind == kindDrop && p.state == pairUp:
+		return p.fewerSegments(body)
+	case kind == kindBell && p.state == pairUp:
+		return nil
+	}
+	return fmt.Errorf("%w: kind %d out of turn", errMessage, kind)
+}
+
+// welcomed is the answer to our call.
+func (p *pair) welcomed(h *hello, fds []*sys.FD) error {
+	a := p.peer.addr
+	var err error
+	switch {
+	case h.from != a.name || p.inc != 0 && h.inc != p.inc:
+		err = fmt.Errorf("%w: another endpoint has this name now", provider.ErrUnreachable)
+	case h.boot != p.d.boot || h.layout != ourLayout || len(fds) != h.descriptors():
+		err = fmt.Errorf("%w: another layout", errMessage)
+	}
+	if err != nil {
+		p.unreachable(fmt.Errorf("%w: %w", provider.ErrUnreachable, err))
+		return nil
+	}
+	p.inc = h.inc
+	p.peer.addr.inc = h.inc
+	return p.take(h, fds)
+}
+
+// refused is the other answer, or the word with which a pair ends.
+func (p *pair) refused(f refusal) {
+	if p.state == pairDialing {
+		if f.code == refuseCrossing {
+			// The peer's own call is on its way, or has arrived: it comes before the end of this socket, or, if it
+			// fails, we are told by that.
+			return
+		}
+		p.unreachable(fmt.Errorf("%w: it says: %s", provider.ErrUnreachable, f.text))
+		return
+	}
+	p.lost(fmt.Errorf("%w: it says: %s", provider.ErrPeerGone, f.text))
+}

@@ -1,0 +1,10 @@
+package shm
+
+import (
+	"github.com/weft-fabric/weft/fabric/fabrictest"
+	"testing"
+
+	"github.com/weft-fabric/weft/internal/testutil"
+)
+
+func TestMain(m *testing.M) { testutil.Main(m, append(roles, fabrictest.Role())...) }

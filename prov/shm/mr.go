@@ -1,0 +1,117 @@
+package shm
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/memmon"
+)
+
+// memory is a block of an arena, or memory of somebody else that was registered (kind is set).
+type memory struct {
+	domain *domain
+	key    provider.Key
+	access provider.Access
+	bytes  []byte
+	extent extent
+	kind   memmon.Kind
+	gen    uint64       // of kind, at the registration
+	pins   atomic.Int32 // own operations that peers copy from
+	closed bool         // the domain's lock guards it
+}
+
+var _ provider.Memory = (*memory)(nil)
+
+// Bytes is the memory.
+func (m *memory) Bytes() []byte {
+	if m.kind != nil {
+		return m.kind.Bytes()
+	}
+	return m.bytes
+}
+
+// Key is what peers name it by.
+func (m *memory) Key() provider.Key { return m.key }
+
+// Access is what peers may do.
+func (m *memory) Access() provider.Access { return m.access }
+
+// Refresh checks the range and does nothing else: the provider reads page tables of nobody.
+func (m *memory) Refresh(offset, n uint64) error {
+	if l := uint64(len(m.Bytes())); offset > l || n > l-offset {
+		return opError("refresh", "", fmt.Errorf("%d bytes from %d of %d: %w", n, offset, l, provider.ErrInvalid))
+	}
+	return nil
+}
+
+// Close takes the memory back.
+func (m *memory) Close() error {
+	d := m.domain
+	d.core.Lock()
+	defer d.core.Unlock()
+	if m.closed {
+		return nil
+	}
+	m.closed = true
+	if d.closed {
+		return nil
+	}
+	if m.kind == nil {
+		d.arena.retire(m)
+		return nil
+	}
+	d.arena.mu.Lock()
+	defer d.arena.mu.Unlock()
+	d.home.retract(m.key)
+	d.arena.unregister(m)
+	return nil
+}
+
+// slice is the range, for a peer that wants to read or write it. The lock of the domain is held, and the bytes
+// are good until it is let go.
+func (m *memory) slice(offset, n uint64, need provider.Access) ([]byte, uint16) {
+	switch {
+	case m == nil || m.closed || !m.access.Has(need):
+		return nil, statusKey
+	case m.kind != nil && m.kind.Generation() != m.gen:
+		return nil, statusKey
+	}
+	b := m.Bytes()
+	if offset > uint64(len(b)) || n > uint64(len(b))-offset {
+		return nil, statusKey
+	}
+	return b[offset : offset+n], statusOK
+}
+
+// Alloc gets arena memory.
+func (d *domain) Alloc(n int, a provider.Access) (provider.Memory, error) {
+	if n < 0 || a&^(provider.PeerRead|provider.PeerWrite) != 0 {
+		return nil, opError("alloc", "", fmt.Errorf("%d bytes with access %v: %w", n, a, provider.ErrInvalid))
+	}
+	m, grown, err := d.arena.alloc(d, uint64(n), a)
+	if grown {
+		d.core.Lock()
+		d.announce()
+		d.core.Unlock()
+	}
+	if err != nil {
+		return nil, opError("alloc", "", err)
+	}
+	return m, nil
+}
+
+// Register lets peers use memory that is not from an arena.
+func (d *domain) Register(k memmon.Kind, a provider.Access) (provider.Memory, error) {
+	if k == nil || a&^(provider.PeerRead|provider.PeerWrite) != 0 {
+		return nil, opError("register", "", fmt.Errorf("memory %T with access %v: %w", k, a, provider.ErrInvalid))
+	}
+	m := &memory{domain: d, access: a, kind: k, gen: k.Generation()}
+	d.arena.mu.Lock()
+	defer d.arena.mu.Unlock()
+	if err := d.arena.register(m); err != nil {
+		return nil, opError("register", "", err)
+	}
+	d.home.publish(m.key, extent{seg: noSegment}, uint64(len(k.Bytes())), a)
+	return m, nil
+}

@@ -1,0 +1,46 @@
+package shm
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/sys"
+)
+
+func TestOptions(t *testing.T) {
+	o, err := parseOptions(nil)
+	if err != nil || !o.cma || o.prefault != defaultPrefault || o.folder != "" || o.allows(1, 2) || !o.allows(2, 2) {
+		t.Errorf("no options: %+v, %v", o, err)
+	}
+	o, err = parseOptions(map[string]string{
+		"disable": "cma, pidfd", "folder": "/run/user/7/", "allow-uid": "5, 6", "cma": "off", "prefault": "0",
+	})
+	if err != nil || o.cma || o.prefault != 0 || o.folder != "/run/user/7" || !o.allows(5, 1) || o.allows(7, 1) {
+		t.Errorf("options: %+v, %v", o, err)
+	}
+	if o.features.Has(sys.CrossMemory) {
+		t.Error("cma is not disabled")
+	}
+	if o, err = parseOptions(map[string]string{"allow-uid": "any"}); err != nil || !o.allows(77, 1) {
+		t.Errorf("any user: %+v, %v", o, err)
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	for name, values := range map[string][]string{
+		"disable": {"nothing"}, "folder": {"", "a/b"}, "allow-uid": {"", "x", "1,", "-1"}, "cma": {"", "on"}, "prefault": {"", "-1"},
+		"foldr": {"/x"}, "something-else": {""},
+	} {
+		for _, v := range values {
+			_, err := parseOptions(map[string]string{name: v})
+			if !errors.Is(err, provider.ErrInvalid) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s=%s: %v", name, v, err)
+			}
+		}
+	}
+	if _, err := parseOptions(map[string]string{"foldr": "/x"}); !strings.Contains(err.Error(), `did you mean "folder"?`) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,310 @@
+package shm
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/provutil"
+	"github.com/weft-fabric/weft/internal/sys"
+)
+
+// pairState is how far a pair is.
+type pairState uint8
+
+const (
+	pairNew      pairState = iota // nothing was tried
+	pairDialing                   // we have called, and wait for the welcome
+	pairUp                        // both have each other's memory
+	pairDraining                  // the peer is gone; what it left in its data lane is still to be taken
+	pairEnded
+)
+
+// pair is what one of our endpoints and one peer have together. The domain's lock guards it.
+type pair struct {
+	d       *domain
+	ep      *endpoint
+	peer    *peer
+	state   pairState
+	failed  error // why it has ended
+	lostWhy error // the peer is gone, and what it left was not looked at yet
+	self    bool
+	uid     uint32 // the peer's user
+	inc     uint64 // the peer's incarnation, once it is known
+
+	// bootstrap
+	sock   sys.Socket
+	token  uint64
+	parked *stranger
+	hears  []*provutil.Counter // of those who wait until the pair is up, or is not to be
+
+	// memory
+	mine      *lanes
+	theirs    foreignLanes
+	home      foreignHome
+	hazards   hazards
+	segments  map[uint32]*foreignSegment
+	announced int // segments of ours that the peer was told of, or will not be
+	untold    int // drops of ours, as announced
+	jammed    bool
+
+	// bells
+	bell      sys.Eventfd // ours, which the peer rings
+	bellToken uint64
+	peerBell  sys.Eventfd
+	rung      uint64 // the epoch of the peer's for which we have rung
+	unrung    bool   // something was published since
+
+	rings
+	controlSent uint64 // records
+	controlRead uint64
+	wroteAt     uint64 // controlSent after the last part of a write
+	saidAfter   uint64 // the last recAfter
+	peerDepth   int
+
+	seq      uint64
+	live     opList     // posted and not ended, in order
+	answers  opList     // our part in operations of the peer: receives and served writes
+	notes    deque[*op] // writes whose bytes have moved, to tell of; for the data lane
+	messages deque[*op] // to start, for the data lane
+	rmas     deque[*op] // to start, for the control lane
+	writing  []*op      // writes whose bytes are not all published, in order
+	replies  deque[reply]
+	streams  deque[stream]
+	flying   deque[flight]
+	copies   deque[*op] // receives that copy out of the peer's arena
+	blocks   int        // bounce blocks out
+	eager    int        // of these, with messages that wait for a receive
+	served   int        // writes of the peer that run
+	wanting  uint64     // what our word wants has
+
+	waiting uint64 // bytes of unexpected messages, as counted against the bound
+	users   int    // copies that run outside of the lock, and views
+	dirty   bool   // in d.dirty
+	active  bool   // in d.pairs
+	reading bool   // in pollData
+	obeying bool   // in pollControl
+}
+
+// newPair makes the pair, with nothing in it.
+func (ep *endpoint) newPair(to *peer) *pair {
+	p := &pair{d: ep.d, ep: ep, peer: to, inc: to.addr.inc}
+	p.self = to.addr.agrees(ep.addr, ep.d.uid)
+	to.pairs = append(to.pairs, p)
+	ep.pairs = append(ep.pairs, p)
+	return p
+}
+
+// prepare makes our part: the lanes and the bell.
+func (p *pair) prepare() error {
+	if p.mine != nil {
+		return nil
+	}
+	mine, err := newLanes(p.d.features)
+	if err != nil {
+		return systemError(err)
+	}
+	p.mine = mine
+	p.hazards.lanes = mine
+	if !p.d.features.Has(sys.EventFD) {
+		return nil
+	}
+	if p.bell, err = sys.NewEventfd(p.d.features); err != nil {
+		return systemError(err)
+	}
+	p.bellToken, err = p.d.watch(p.bell.FD, (*bell)(p))
+	return systemError(err)
+}
+
+// bell is the pair as the source of its eventfd.
+type bell pair
+
+// ready takes the ring. A peer rings once for each epoch: if we sleep on, for all it knows, it must be able to ring again.
+func (b *bell) ready(sys.Events) {
+	_, _ = b.bell.Drain()
+	if d := b.d; d.epoch&1 == 1 {
+		d.epoch += 2
+		d.home.armed.Store(d.epoch)
+	}
+}
+
+// activate has the pair polled.
+func (p *pair) activate() {
+	if !p.active {
+		p.active = true
+		p.d.pairs = append(p.d.pairs, p)
+	}
+}
+
+// up starts the lanes when both sides' memory is there.
+func (p *pair) up(lanesMap, homeMap *sys.Mapping) error {
+	p.theirs = newForeignLanes(lanesMap)
+	p.home = newForeignHome(homeMap)
+	var err error
+	if p.rings, err = newRings(p.mine, &p.theirs); err != nil {
+		return err
+	}
+	p.d.arena.watch(&p.theirs)
+	p.state = pairUp
+	p.activate()
+	p.d.stats.Peers++
+	p.tell()
+	if p.d.tracer.PeerUp != nil {
+		p.d.tracer.PeerUp(p.peer.id, p.peer.text)
+	}
+	if s := p.parked; s != nil {
+		s.close(refusal{code: refuseCrossing, text: "there is a connection already"})
+	}
+	p.announce()
+	p.push()
+	p.publish()
+	return nil
+}
+
+// tell wakes who waits for news of the pair.
+func (p *pair) tell() {
+	for _, n := range p.hears {
+		n.Done(nil)
+	}
+	p.hears = nil
+}
+
+// end ends the pair and everything of it with an error. word, if there is one, is sent to the peer. Views stay readable. It may
+// be called more than once.
+func (p *pair) end(why error, word *refusal) {
+	if p.state == pairEnded {
+		return
+	}
+	wasUp := p.state == pairUp || p.state == pairDraining
+	if word != nil && p.state == pairUp && !p.self {
+		_, _ = p.sock.Send(word.Append(nil))
+	}
+	p.state, p.failed = pairEnded, why
+	p.hangUp()
+	if wasUp {
+		p.d.arena.unwatch(&p.theirs)
+		p.d.stats.Peers--
+	}
+	p.failAll(why)
+	p.failReceives(why)
+	p.peer.pairs = without(p.peer.pairs, p)
+	p.ep.pairs = without(p.ep.pairs, p)
+	if p.active {
+		p.d.pairs = without(p.d.pairs, p)
+		p.active = false
+	}
+	p.tell()
+	p.d.dead = append(p.d.dead, p)
+	p.d.gone = true
+	if s := p.parked; s != nil {
+		s.close(refusal{code: refuseClosed, text: "the peer was closed or removed"})
+	}
+}
+
+func without[T comparable](list []T, v T) []T {
+	if i := slices.Index(list, v); i >= 0 {
+		return slices.Delete(list, i, i+1)
+	}
+	return list
+}
+
+// hangUp closes the socket.
+func (p *pair) hangUp() {
+	if p.token == 0 {
+		return
+	}
+	p.d.unwatch(p.sock.FD, p.token)
+	p.token = 0
+	_ = p.sock.Close()
+}
+
+// release lets go of memory and descriptors that nobody uses any more. It is called some time after end: who ends a pair
+// may be in the middle of reading from it.
+func (p *pair) release() {
+	if p.bellToken != 0 {
+		p.d.unwatch(p.bell.FD, p.bellToken)
+		p.bellToken = 0
+	}
+	for _, e := range []sys.Eventfd{p.bell, p.peerBell} {
+		if e.FD != nil {
+			_ = e.Close()
+		}
+	}
+	for i, s := range p.segments {
+		s.dropped = true
+		if s.users == 0 {
+			s.unmap()
+			delete(p.segments, i)
+		}
+	}
+	if p.users > 0 {
+		return // the last one does the rest
+	}
+	if p.mine != nil {
+		p.mine.close()
+	}
+	for _, m := range []*sys.Mapping{p.theirs.m, p.home.m} {
+		if m != nil {
+			_ = m.Close()
+		}
+	}
+}
+
+// lost is the end of the socket: the peer has closed, or died. What it has left in its lanes is good, so it is taken
+// first.
+func (p *pair) lost(why error) {
+	switch p.state {
+	case pairDialing:
+		p.unreachable(why)
+		return
+	case pairUp:
+	default:
+		return
+	}
+	p.hangUp()
+	if p.lostWhy = why; p.reading || p.obeying {
+		return // poll goes on with it
+	}
+	for p.pollControl() {
+	}
+	if p.state != pairUp { // it broke the protocol
+		return
+	}
+	p.state = pairDraining
+	p.d.bury(p.peer, why)
+	p.failAll(why)
+	p.drain()
+}
+
+// drain takes what is left in the data lane, as far as there is room for it, and ends the pair when all is
+// taken.
+func (p *pair) drain() bool {
+	moved := false
+	for p.state == pairDraining && p.pollData() {
+		moved = true
+	}
+	if p.state == pairDraining && p.dataIn.Empty() && p.copies.len() == 0 {
+		p.end(p.peer.why, nil)
+		moved = true
+	}
+	return moved
+}
+
+// breach drops a peer that broke the protocol.
+func (p *pair) breach(err error) {
+	why := fmt.Errorf("%w: %w: %w", provider.ErrPeerGone, provider.ErrProtocol, err)
+	p.d.log.Warn("shm: a peer broke the protocol and is dropped", "peer", p.peer.text, "error", err)
+	p.d.bury(p.peer, why)
+	p.end(why, &refusal{code: refuseLayout, text: err.Error()})
+}
+
+// unreachable ends a call that was not answered, unless the peer has called us meanwhile.
+func (p *pair) unreachable(why error) {
+	p.hangUp()
+	p.state = pairNew
+	if s := p.parked; s != nil {
+		s.adopt(p)
+		return
+	}
+	p.end(why, nil)
+}

@@ -1,0 +1,192 @@
+package shm
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+// peer is an address that was inserted, or that has connected. The domain's lock guards it.
+type peer struct {
+	id    provider.Peer
+	text  provider.Address
+	addr  address
+	pairs []*pair
+	why   error // it is gone
+	stats provider.PeerStats
+}
+
+// Insert makes a peer of an address.
+func (d *domain) Insert(a provider.Address) (provider.Peer, error) {
+	addr, err := parseAddress(a)
+	if err != nil {
+		return 0, opError("insert", a, err)
+	}
+	d.core.Lock()
+	defer d.core.Unlock()
+	if d.closed {
+		return 0, opError("insert", a, provider.ErrClosed)
+	}
+	p, err := d.insert(addr)
+	if err != nil {
+		return 0, opError("insert", a, err)
+	}
+	return p.id, nil
+}
+
+// insert finds or makes the peer. An address with less in it is the same peer as one with more, as long as what
+// both say agrees.
+func (d *domain) insert(addr address) (*peer, error) {
+	for _, p := range d.byName[addr.name] {
+		if p.addr.agrees(addr, d.uid) {
+			p.addr.inc = max(p.addr.inc, addr.inc)
+			return p, nil
+		}
+	}
+	text := provider.Address(addr.String())
+	id, value, _, err := d.av.Insert(text)
+	if err != nil {
+		return nil, err
+	}
+	p := &peer{id: id, text: text, addr: addr}
+	*value = p
+	d.byName[addr.name] = append(d.byName[addr.name], p)
+	return p, nil
+}
+
+// agrees says whether two addresses can be one endpoint's.
+func (p address) agrees(q address, own uint32) bool {
+	return p.name == q.name && (p.inc == 0 || q.inc == 0 || p.inc == q.inc) && p.user(own) == q.user(own) &&
+		(p.boot == "" || q.boot == "" || p.boot == q.boot) && (p.net == 0 || q.net == 0 || p.net == q.net)
+}
+
+func (p address) user(own uint32) uint32 {
+	if p.has {
+		return p.uid
+	}
+	return own
+}
+
+// Address is the address of a peer.
+func (d *domain) Address(p provider.Peer) (provider.Address, error) {
+	d.core.Lock()
+	defer d.core.Unlock()
+	a, err := d.av.Address(p)
+	if err != nil {
+		return "", opError("address", "", err)
+	}
+	return a, nil
+}
+
+// Remove forgets a peer.
+func (d *domain) Remove(id provider.Peer) error {
+	d.core.Lock()
+	defer d.core.Unlock()
+	v := d.av.Lookup(id)
+	if v == nil {
+		_, err := d.av.Address(id)
+		return opError("remove", "", err)
+	}
+	p := *v
+	for len(p.pairs) > 0 {
+		p.pairs[0].end(provider.ErrCancelled, &refusal{code: refuseRemoved, text: "the peer was removed"})
+	}
+	d.forgetName(p)
+	d.av.Remove(id)
+	return nil
+}
+
+// forgetName makes the address free for a new peer.
+func (d *domain) forgetName(p *peer) {
+	list := d.byName[p.addr.name]
+	if i := slices.Index(list, p); i >= 0 {
+		list = slices.Delete(list, i, i+1)
+	}
+	if len(list) == 0 {
+		delete(d.byName, p.addr.name)
+		return
+	}
+	d.byName[p.addr.name] = list
+}
+
+// bury makes the peer dead: its number stays, its address can be inserted anew.
+func (d *domain) bury(p *peer, why error) {
+	if p.why != nil {
+		return
+	}
+	p.why = why
+	d.forgetName(p)
+	d.av.Bury(p.id)
+	d.gone = true
+	if d.tracer.PeerGone != nil {
+		d.tracer.PeerGone(p.id, p.text, why)
+	}
+}
+
+// pair is that of the endpoint, or nil.
+func (p *peer) pair(ep *endpoint) *pair {
+	for _, q := range p.pairs {
+		if q.ep == ep {
+			return q
+		}
+	}
+	return nil
+}
+
+// pairWith finds the pair with an endpoint that says it has this name, incarnation and user.
+func (ep *endpoint) pairWith(name string, inc uint64, uid uint32) *pair {
+	for _, p := range ep.d.byName[name] {
+		if !p.addr.agrees(address{name: name, inc: inc, uid: uid, has: true}, ep.d.uid) {
+			continue
+		}
+		q := p.pair(ep)
+		if q == nil {
+			q = ep.newPair(p)
+		}
+		if q.inc == 0 || q.inc == inc {
+			return q
+		}
+	}
+	return nil
+}
+
+// newcomer makes peer and pair for somebody who was not inserted here.
+func (ep *endpoint) newcomer(h *hello, uid uint32) (*pair, error) {
+	p, err := ep.d.insert(address{name: h.from, boot: ep.d.boot.String(), inc: h.inc, net: h.net, path: h.path, uid: uid, has: true})
+	if err != nil {
+		return nil, err
+	}
+	if p.pair(ep) != nil {
+		return nil, fmt.Errorf("another endpoint of that name is known")
+	}
+	return ep.newPair(p), nil
+}
+
+// Peers lists what is known of each peer.
+func (d *domain) Peers() []provider.PeerStats {
+	d.core.Lock()
+	defer d.core.Unlock()
+	var all []provider.PeerStats
+	d.av.Each(func(id provider.Peer, a provider.Address, v **peer) {
+		p := *v
+		s := p.stats
+		s.Peer, s.Address, s.Why, s.Path = id, a, p.why, "arena, bounce"
+		s.State = "new"
+		for _, q := range p.pairs {
+			switch q.state {
+			case pairDialing:
+				s.State = "connecting"
+			case pairUp:
+				s.State = "connected"
+			}
+			s.Unexpected += q.waiting
+			s.Memory += q.mapped()
+		}
+		if p.why != nil {
+			s.State = "gone"
+		}
+		all = append(all, s)
+	})
+	return all
+}

@@ -1,0 +1,112 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/sys"
+)
+
+// Name is how the provider is chosen.
+const Name = "shm"
+
+func init() { provider.Register(shm{}) }
+
+type shm struct{}
+
+// Name is "shm".
+func (shm) Name() string { return Name }
+
+// Discover describes the node.
+func (shm) Discover(context.Context) ([]provider.Info, error) {
+	return []provider.Info{describe(sys.Features{})}, nil
+}
+
+// OpenDomain opens the node.
+func (shm) OpenDomain(info provider.Info, c provider.DomainConfig) (provider.Domain, error) {
+	d, err := open(info, c)
+	if err != nil {
+		return nil, opError("open domain", "", err)
+	}
+	return d, nil
+}
+
+func open(info provider.Info, c provider.DomainConfig) (*domain, error) {
+	if info.Provider != "" && info.Provider != Name {
+		return nil, fmt.Errorf("the description is of %s: %w", info.Provider, provider.ErrInvalid)
+	}
+	if c.Progress != provider.Auto && c.Progress != provider.Manual {
+		return nil, fmt.Errorf("progress mode %d: %w", c.Progress, provider.ErrNotSupported)
+	}
+	opts, err := parseOptions(c.Options)
+	if err != nil {
+		return nil, err
+	}
+	d := &domain{opts: opts, info: describe(opts.features), uid: uint32(os.Getuid())}
+	if !d.info.Usable {
+		return nil, fmt.Errorf("%s: %w", d.info.Why, provider.ErrNotSupported)
+	}
+	id, err := sys.BootID()
+	if err == nil {
+		d.boot = id
+		d.net, err = sys.NetNamespace()
+	}
+	if err == nil {
+		err = d.open(c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// describe says what there is on this machine.
+func describe(f sys.Features) provider.Info {
+	i := provider.Info{
+		Provider: Name, Version: fmt.Sprint(helloVersion), Domain: "node", Usable: true,
+		Caps: provider.Msg | provider.Tagged | provider.RMA | provider.Atomics | provider.RemoteCQData | provider.MultiRecv |
+			provider.DirectedRecv | provider.Source | provider.Arena | provider.Views | provider.LocalComm,
+		Progress: []provider.Progress{provider.Auto, provider.Manual},
+		Memory:   provider.MemoryMode{ProviderKey: true},
+		Limits: provider.Limits{
+			Inject: maxInline, Segments: maxSegmentV, Remotes: maxRemotes, AtomicLen: maxAtomic, TagBits: 64, DataBytes: 8, KeyBytes: 8,
+			IdlePeer: 2 * lanesSize,
+		},
+		Address: "shm://NAME[?boot=HEX&inc=HEX&net=INODE&path=FOLDER&uid=UID]",
+	}
+	for _, want := range []struct {
+		feature sys.Feature
+		without string
+	}{
+		{sys.FutureWrite, "read-only descriptors keep peers of other users from writing; those of this user could"},
+		{sys.PopulatePages, "new memory is touched page by page"},
+		{sys.EventFD, "sleepers are woken by a packet on the socket"},
+		{sys.HugeTLB, "arenas have small pages"},
+		{sys.CrossMemory, "private memory goes through bounce blocks, as it mostly does"},
+	} {
+		err := f.Check(want.feature)
+		feature := provider.Feature{Name: want.feature.String(), On: err == nil}
+		if err != nil {
+			feature.Detail = fmt.Sprintf("%v: %s", err, want.without)
+		}
+		i.Features = append(i.Features, feature)
+	}
+	if why := unusable(f); why != nil {
+		i.Usable, i.Why = false, why.Error()
+	}
+	return i
+}
+
+// unusable is why there can be no domain here: memory files cannot be made or sealed, or nothing says which node this is.
+func unusable(f sys.Features) error {
+	_, boot := sys.BootID()
+	_, net := sys.NetNamespace()
+	file, err := newFile("probe", pageSize, false, f)
+	if err == nil {
+		file.close()
+	}
+	return errors.Join(boot, net, err)
+}

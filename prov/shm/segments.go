@@ -1,0 +1,228 @@
+package shm
+
+import (
+	"fmt"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/sys"
+)
+
+// foreignSegment is a segment of a peer's arena, mapped here.
+type foreignSegment struct {
+	m       *sys.Mapping // read-only
+	w       *sys.Mapping // writable; nil of most
+	users   int          // copies and views
+	dropped bool
+}
+
+// maxForeign bounds the segments of one peer: the kernel has few mappings for a process.
+const maxForeign = 16384
+
+// addSegment maps a segment. The descriptor is used up.
+func (p *pair) addSegment(s segmentInfo, fd *sys.FD) error {
+	if _, ok := p.segments[s.index]; ok || len(p.segments) >= maxForeign || s.index == noSegment {
+		_ = fd.Close()
+		return fmt.Errorf("%w: segment %d", errMessage, s.index)
+	}
+	write := provider.Access(s.access).Has(provider.PeerWrite) && p.uid == p.d.uid
+	var w *sys.Mapping
+	if write {
+		again, err := fd.Dup()
+		if err == nil {
+			w, err = mapForeign(again, s.size, true)
+		}
+		if err != nil {
+			_ = fd.Close()
+			return fmt.Errorf("segment %d: %w", s.index, err)
+		}
+	}
+	m, err := mapForeign(fd, s.size, false)
+	if err != nil {
+		if w != nil {
+			_ = w.Close()
+		}
+		return fmt.Errorf("segment %d: %w", s.index, err)
+	}
+	if p.segments == nil {
+		p.segments = make(map[uint32]*foreignSegment)
+	}
+	p.segments[s.index] = &foreignSegment{m: m, w: w}
+	return nil
+}
+
+// moreSegments is an announcement.
+func (p *pair) moreSegments(body []byte, fds []*sys.FD) error {
+	list, err := parseAnnouncement(body)
+	if err == nil && len(list) != len(fds) {
+		err = fmt.Errorf("%w: %d segments and %d descriptors", errMessage, len(list), len(fds))
+	}
+	for i := range list {
+		if err != nil {
+			return err
+		}
+		err = p.addSegment(list[i], fds[i])
+	}
+	p.tell()
+	return err
+}
+
+// fewerSegments is a drop.
+func (p *pair) fewerSegments(body []byte) error {
+	list, err := parseDrop(body)
+	for _, i := range list {
+		if s := p.segments[i]; s != nil {
+			delete(p.segments, i)
+			s.dropped = true
+			s.unmap()
+		}
+	}
+	return err
+}
+
+// unmap lets go of a segment that is dropped and that nobody uses.
+func (s *foreignSegment) unmap() {
+	if s.dropped && s.users == 0 {
+		_ = s.m.Close()
+		if s.w != nil {
+			_ = s.w.Close()
+		}
+	}
+}
+
+// segment gives a segment of the peer's, looking once for news if it is unknown: what names it may have come faster than
+// the socket's message that brings it.
+func (p *pair) segment(i uint32) *foreignSegment {
+	if s, ok := p.segments[i]; ok {
+		return s
+	}
+	if p.self {
+		p.mapOwn(i)
+	} else {
+		p.ready(sys.Readable)
+	}
+	return p.segments[i]
+}
+
+// mapOwn maps one of our own segments as a peer does.
+func (p *pair) mapOwn(i uint32) {
+	a := p.d.arena
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if uint64(i) >= uint64(len(a.segments)) || a.segments[i] == nil {
+		return
+	}
+	s := a.segments[i]
+	fd, err := s.file.fd.Dup()
+	if err == nil {
+		err = p.addSegment(s.info(), fd)
+	}
+	if err != nil {
+		p.d.warnOnce("map", "a segment of our own cannot be mapped again", err)
+	}
+}
+
+// bytes is a piece of the segment, for reading; nil if it does not lie inside.
+func (s *foreignSegment) bytes(off, n uint64) []byte { return cut(s.m.Bytes(), off, n) }
+
+// writable is bytes for writing.
+func (s *foreignSegment) writable(off, n uint64) []byte { return cut(s.w.Bytes(), off, n) }
+
+func cut(b []byte, off, n uint64) []byte {
+	if off > uint64(len(b)) || n > uint64(len(b))-off {
+		return nil
+	}
+	return b[off : off+n : off+n]
+}
+
+// mapped is the bytes mapped for the pair.
+func (p *pair) mapped() uint64 {
+	n := uint64(0)
+	for _, s := range p.segments {
+		n += uint64(len(s.m.Bytes()))
+	}
+	if p.theirs.m != nil {
+		n += lanesSize * 2
+	}
+	return n
+}
+
+// announce tells the peer of segments that it has not heard of. What the socket has no room for is told when it has.
+func (p *pair) announce() {
+	if p.state != pairUp || p.self {
+		if p.self {
+			p.announced, p.untold = p.d.arena.known()
+			p.dropOwn()
+		}
+		return
+	}
+	jammed := false
+	for !jammed {
+		list, next := p.d.arena.since(p.announced, p.uid != p.d.uid, maxSegments)
+		if len(list) > 0 {
+			var a announcement
+			var fds []*sys.FD
+			for _, s := range list {
+				a, fds = append(a, s.info()), append(fds, s.file.fd)
+			}
+			if _, err := p.sock.Send(a.Append(nil), fds...); err != nil {
+				jammed = true // or it is gone, which we shall hear of
+				break
+			}
+		}
+		done := next == p.announced || len(list) < maxSegments
+		p.announced = next
+		if done {
+			break
+		}
+	}
+	for !jammed {
+		d := p.d.arena.drops(p.untold)
+		if len(d) == 0 {
+			break
+		}
+		if _, err := p.sock.Send(d.Append(nil)); err != nil {
+			jammed = true
+			break
+		}
+		p.untold += len(d)
+	}
+	if jammed != p.jammed {
+		p.jammed = jammed
+		p.d.wantWrite(p.sock.FD, p.token, jammed)
+	}
+}
+
+// announce tells all peers.
+func (d *domain) announce() {
+	for _, p := range d.pairs {
+		p.announce()
+	}
+}
+
+// dropOwn unmaps segments of ours that are no more, in the pair of an endpoint with itself.
+func (p *pair) dropOwn() {
+	a := p.d.arena
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, i := range a.dropped {
+		if s := p.segments[i]; s != nil {
+			delete(p.segments, i)
+			s.dropped = true
+			s.unmap()
+		}
+	}
+}
+
+// known is how many segments and drops there are.
+func (a *arena) known() (segments, drops int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.segments), len(a.dropped)
+}
+
+// drops lists the dropped segments from the n-th drop on, at most as many as fit in a message.
+func (a *arena) drops(n int) drop {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return drop(append([]uint32(nil), a.dropped[n:min(len(a.dropped), n+maxSegments)]...))
+}
