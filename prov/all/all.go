@@ -6,4 +6,7 @@
 // It has no code of its own. prov/hook is not among them: it wraps providers, and is asked for by name.
 package all
 
-import _ "github.com/weft-fabric/weft/prov/loop"
+import (
+	_ "github.com/weft-fabric/weft/prov/loop"
+	_ "github.com/weft-fabric/weft/prov/shm"
+)
