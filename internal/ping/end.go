@@ -218,16 +218,18 @@ func (e *end) newMemory(n, size int, a fabric.Access) (*memory, error) {
 	}
 	for s := range m.slots {
 		m.slots[s] = m.whole.Slice(s*size, size)
-		for i := range m.slots[s].Bytes { // so that its pages are there, with bytes that are wrong
-			m.slots[s].Bytes[i] = 0xff
-		}
 	}
+	spoil(m.whole.Bytes()) // its pages are there now, with bytes that are wrong
 	return m, nil
 }
 
+// fill writes what is to be sent. Slot s gets the number s.
 func (m *memory) fill() {
+	fill(m.slots[0].Bytes)
 	for s := range m.slots {
-		fill(m.slots[s].Bytes)
+		copy(m.slots[s].Bytes, m.slots[0].Bytes)
+	}
+	for s := range m.slots {
 		stamp(m.slots[s].Bytes, uint64(s))
 	}
 }

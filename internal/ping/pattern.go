@@ -1,6 +1,7 @@
 package ping
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -64,7 +65,33 @@ func checkEdges(what Op, b []byte, i uint64) error {
 	return fmt.Errorf("%w: %s %d of %d bytes begins with %x and ends with %x", ErrData, what, i, len(b), b[:n], b[len(b)-n:])
 }
 
-// checkAll looks at every byte of a transfer.
+// spoil makes every byte wrong, as good as.
+func spoil(b []byte) {
+	b[0] = 0xff
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
+
+// reference is a transfer as it must be.
+type reference []byte
+
+func newReference(size int) reference {
+	b := make([]byte, size)
+	fill(b)
+	return b
+}
+
+// check looks at every byte of a transfer.
+func (r reference) check(what Op, b []byte, i uint64) error {
+	stamp(r, i)
+	if bytes.Equal(r, b) {
+		return nil
+	}
+	return checkAll(what, b, i)
+}
+
+// checkAll is check, slow, with an error that says where.
 func checkAll(what Op, b []byte, i uint64) error {
 	if err := checkEdges(what, b, i); err != nil {
 		return err

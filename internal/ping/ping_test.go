@@ -51,7 +51,7 @@ func TestAll(t *testing.T) {
 }
 
 func testPair(t *testing.T, local, peer Config, op Op) {
-	w := Work{Op: op, Sizes: []int{8, 1, 100, 4 << 10, 100_001}, Iters: 150}
+	w := Work{Op: op, Sizes: []int{8, 1, 100, 4 << 10, 100_001}, Iters: 70}
 	list, measured, served := pair(t.Context(), local, peer, w)
 	if measured != nil || served != nil {
 		t.Fatalf("measured: %v; served: %v", measured, served)
@@ -167,7 +167,8 @@ func TestPeerDies(t *testing.T) {
 			w := Work{Op: op, Sizes: []int{8, 8}, Iters: 20_000}
 			addr := <-at
 			err := Measure(t.Context(), c, w, addr, func(Result) error { kill(); return nil })
-			if !errors.Is(err, fabric.ErrPeerGone) && !errors.Is(err, fabric.ErrUnreachable) || !strings.Contains(err.Error(), string(addr)) {
+			// It takes its memory back before its endpoint ends.
+			if !errors.Is(err, fabric.ErrPeerGone) && !errors.Is(err, fabric.ErrUnreachable) && !errors.Is(err, fabric.ErrKey) || !strings.Contains(err.Error(), string(addr)) {
 				t.Errorf("%s, %q: %v", op, wait, err)
 			}
 			if err := <-end; !errors.Is(err, context.Canceled) {

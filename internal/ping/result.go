@@ -46,7 +46,7 @@ func distribution(ns []int64, share float64) Distribution {
 
 // rates are operations, and MB, a second.
 func (r *Result) rates(n int, d time.Duration) {
-	r.OpsPerS = float64(n) / max(d, 1).Seconds()
+	r.OpsPerS = float64(n) * 1e9 / float64(max(d, 1))
 	r.MBPerS = r.OpsPerS * float64(r.Size) / 1e6
 }
 
