@@ -117,7 +117,7 @@ func (e *end) phase(ctx context.Context, j job) (m measured, err error) {
 		return m, err
 	}
 	r.key = answer.Key
-	before := cpuTime()
+	before := CPUTime()
 	if m, err = r.measure(ctx); err != nil {
 		return m, err
 	}
@@ -128,7 +128,7 @@ func (e *end) phase(ctx context.Context, j job) (m measured, err error) {
 	if err != nil {
 		return m, err
 	}
-	m.cpu = CPU{Local: cpuTime() - before, Peer: end.CPU}
+	m.cpu = CPU{Local: CPUTime() - before, Peer: end.CPU}
 	return m, nil
 }
 

@@ -50,8 +50,8 @@ func (r *Result) rates(n int, d time.Duration) {
 	r.MBPerS = r.OpsPerS * float64(r.Size) / 1e6
 }
 
-// cpuTime is the processor time of this process so far, in seconds.
-func cpuTime() float64 {
+// CPUTime is the processor time of this process so far, in seconds.
+func CPUTime() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0 // it fails for wrong arguments only

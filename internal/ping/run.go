@@ -91,7 +91,7 @@ func (r *run) chooseFlags() fabric.Flags {
 
 // close gives the memory back.
 func (r *run) close() error {
-	r.end.run = nil
+	r.run = nil
 	return errors.Join(r.out.close(), r.in.close())
 }
 
@@ -153,14 +153,15 @@ func (r *run) send(ctx context.Context, i int) error {
 	}
 	op := fabric.Op{Local: r.out.slots[s], Peer: r.peer, Flags: r.flags, Context: uint64(i)}
 	stamp(op.Local.Bytes, uint64(i))
-	switch {
-	case r.Op == Tagged:
+	switch r.Op {
+	case Tagged:
 		op.Tag = dataTag
-	case r.Op == Write:
+	case Write:
 		op.Key, op.Offset = r.key, uint64(s*r.Size)
 		if r.Phase == Latency {
 			op.Data = uint64(i)
 		}
+	case Message, Read, View:
 	}
 	r.busy[s] = !r.flags.Has(fabric.Quiet)
 	return r.post(ctx, r.post1, op)

@@ -72,7 +72,7 @@ func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
 	if err := e.say(ctx, control{Verb: ready, Key: r.exposed()}); err != nil {
 		return err
 	}
-	before := cpuTime()
+	before := CPUTime()
 	if work != nil {
 		if err := work(ctx); err != nil {
 			return err
@@ -81,7 +81,7 @@ func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
 	if _, err := e.hear(ctx, endJob); err != nil {
 		return err
 	}
-	end := control{Verb: done, CPU: cpuTime() - before}
+	end := control{Verb: done, CPU: CPUTime() - before}
 	if e.config.Inside {
 		end.CPU = 0
 	}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/weft-fabric/weft/internal/ping"
+)
+
+// metric is what a row of the table of shared memory is about.
+type metric string
+
+const (
+	latency   metric = "latency"   // µs, half a round trip
+	bandwidth metric = "bandwidth" // GB/s
+	rate      metric = "rate"      // million operations a second
+	pause     metric = "GC pause"  // µs, the longest of those of one process
+)
+
+// unit of the metric's values.
+func (m metric) unit() string {
+	return map[metric]string{latency: "us", bandwidth: "GB/s", rate: "M/s", pause: "us"}[m]
+}
+
+// shmRow is one line of the table of shared memory.
+type shmRow struct {
+	Metric metric    `json:"metric"`
+	Op     ping.Op   `json:"op,omitempty"` // of pause: none
+	Size   int       `json:"size"`
+	Wait   ping.Wait `json:"wait,omitempty"`
+	Pin    ping.Pin  `json:"pin,omitempty"`
+	Single bool      `json:"single,omitempty"` // bandwidth: one operation at a time, as fi_pingpong has it
+	Idle   bool      `json:"idle,omitempty"`   // pause: nobody waits for anything
+}
+
+// waiting is the row's way to wait in words.
+func (r shmRow) waiting() string {
+	s := map[ping.Wait]string{ping.Spin: "spinning", ping.Sleep: "sleeping", ping.Ladder: "spin, then sleep"}[r.Wait]
+	if r.Metric == pause && r.Idle {
+		s = "not waiting"
+	}
+	if r.Pin == ping.Same {
+		s += ", one core"
+	}
+	return s
+}
+
+// String names the row; -only matches it, followed by the software.
+func (r shmRow) String() string {
+	if r.Metric == pause {
+		return fmt.Sprintf("%s, %s", r.Metric, r.waiting())
+	}
+	op := string(r.Op)
+	if r.Single {
+		op += ", one at a time"
+	}
+	return fmt.Sprintf("%s, %s, %s, %s", r.Metric, op, sizeString(r.Size), r.waiting())
+}
+
+// peered reports whether fi_pingpong has such a test: it sends messages to and fro,
+// and polls.
+func (r shmRow) peered() bool {
+	return r.Op == ping.Message && (r.Single || r.Metric == latency && r.Wait != ping.Sleep)
+}
+
+// iters is how often the operation is done in a round: for about a tenth of a second.
+func (r shmRow) iters(k software) int {
+	const slowly = 100 // libfabric with both sides on one core takes milliseconds
+	switch {
+	case r.Pin == ping.Same && k != weftShm:
+		return slowly
+	case r.Wait == ping.Sleep || r.Pin == ping.Same:
+		return 5000
+	}
+	const volume, most, least = 2 << 30, 200_000, 20
+	return min(max(volume/max(r.Size, 1), least), most)
+}
+
+// shmRows lists the rows.
+func shmRows() []shmRow {
+	var list []shmRow
+	for _, how := range []shmRow{{Wait: ping.Spin}, {Wait: ping.Sleep}, {Pin: ping.Same}} {
+		for _, size := range []int{8, 1 << 10, 4 << 10, 64 << 10} {
+			list = append(list, shmRow{Metric: latency, Op: ping.Message, Size: size, Wait: how.Wait, Pin: how.Pin})
+		}
+	}
+	sizes := []int{4 << 10, 64 << 10, 1 << 20, 64 << 20}
+	for _, size := range sizes {
+		list = append(list, shmRow{Metric: bandwidth, Op: ping.Message, Size: size, Wait: ping.Spin, Single: true})
+	}
+	for _, op := range []ping.Op{ping.Message, ping.Read, ping.Write, ping.View} {
+		for _, size := range sizes {
+			list = append(list, shmRow{Metric: bandwidth, Op: op, Size: size, Wait: ping.Spin})
+		}
+	}
+	return append(list,
+		shmRow{Metric: rate, Op: ping.Message, Size: 8, Wait: ping.Spin},
+		shmRow{Metric: pause, Idle: true},
+		shmRow{Metric: pause, Wait: ping.Sleep},
+		shmRow{Metric: pause},
+		shmRow{Metric: pause, Wait: ping.Spin},
+	)
+}
+
+// software is who does the work of a row: Weft, or a release of libfabric.
+type software string
+
+const weftShm software = "Weft"
+
+// shmJob is one row done by one software.
+type shmJob struct {
+	row shmRow
+	by  software
+}
+
+func (j shmJob) String() string { return fmt.Sprintf("%v, %s", j.row, j.by) }
+
+// shmPlan lists the jobs of a round: all software of a row after each other.
+func shmPlan(only *regexp.Regexp, peers []software) []shmJob {
+	var jobs []shmJob
+	for _, r := range shmRows() {
+		for _, by := range append([]software{weftShm}, peers...) {
+			j := shmJob{r, by}
+			if (by == weftShm || r.peered()) && only.MatchString(j.String()) {
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	return jobs
+}
