@@ -153,7 +153,7 @@ func measureShm(t *testing.T, only string, peers ...libfabric) *shmReport {
 func TestShmRows(t *testing.T) {
 	// A peer that fails is noted, and does not end the run.
 	broken := libfabric{"libfabric 0", func(ctx context.Context, _ ...string) *exec.Cmd { return command(ctx, "false") }}
-	rep := measureShm(t, "^(latency, message, 8 B, sleeping|latency, message, 8 B, spin.*one core|bandwidth, view, 64 MiB|GC pause, (not waiting|sleeping))", broken)
+	rep := measureShm(t, "^(latency, message, 8 B, sleeping|latency, message, 8 B, spin.*one core|bandwidth, view, 64 MiB|GC pause, longest, not waiting|GC pause, p99, sleeping)", broken)
 	if len(rep.Lines) != 6 || len(rep.Loads) != 2 {
 		t.Fatalf("%d lines, %d loads", len(rep.Lines), len(rep.Loads))
 	}
@@ -228,8 +228,8 @@ func exampleShm() *shmReport {
 			{Row: large, By: weftShm, Samples: of(20, 22, 24)},
 			{Row: large, By: recent, Samples: of(10, 11, 12)},
 			{Row: view, By: weftShm, Samples: of(30, 30, 30)},
-			{Row: shmRow{Metric: pause, Idle: true}, By: weftShm, Samples: of(100, 200, 150)},
-			{Row: shmRow{Metric: pause, Wait: ping.Spin}, By: weftShm, Samples: of(500)},
+			{Row: shmRow{Metric: pauseMax, Idle: true}, By: weftShm, Samples: of(100, 200, 150)},
+			{Row: shmRow{Metric: pauseP99, Wait: ping.Spin}, By: weftShm, Samples: of(500)},
 		},
 	}
 }

@@ -84,11 +84,11 @@ func (w *shmWork) sample(r ping.Result) shmSample {
 	return s
 }
 
-// pauses is how many collections are looked at; the runtime remembers 256.
-const pauses = 100
+// pauses is how many collections are looked at.
+const pauses = 200
 
 // measurePause collects garbage beside a goroutine that waits for messages which never come, and gives
-// the longest pause in which the world stood still, the stopping of it included.
+// the pauses in which the world stood still, the stopping of it included.
 func measurePause(ctx context.Context, w shmWork) (shmSample, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -110,13 +110,21 @@ func measurePause(ctx context.Context, w shmWork) (shmSample, error) {
 	}
 	before := ping.CPUTime()
 	start := time.Now()
-	longest, err := collectGarbage(ctx)
-	s := shmSample{Value: float64(longest.Nanoseconds()) / 1e3, Local: (ping.CPUTime() - before) / time.Since(start).Seconds()}
-	cancel(errStopped)
-	if end := <-ended; err == nil && end != nil && !errors.Is(end, errStopped) {
-		err = end
+	list, err := collectGarbage(ctx)
+	if err != nil {
+		return shmSample{}, err
 	}
-	return s, err
+	slices.Sort(list)
+	at := len(list) - 1
+	if w.Row.Metric == pauseP99 {
+		at = at * 99 / 100
+	}
+	s := shmSample{Value: float64(list[at].Nanoseconds()) / 1e3, Local: (ping.CPUTime() - before) / time.Since(start).Seconds()}
+	cancel(errStopped)
+	if err := <-ended; err != nil && !errors.Is(err, errStopped) {
+		return shmSample{}, err
+	}
+	return s, nil
 }
 
 var errStopped = errors.New("bench: stopped")
@@ -127,10 +135,9 @@ type node struct {
 	data    [6]uint64
 }
 
-// collectGarbage makes garbage and collects it, and returns the longest pause.
-func collectGarbage(ctx context.Context) (time.Duration, error) {
+// collectGarbage makes garbage and collects it, and returns the pauses.
+func collectGarbage(ctx context.Context) (list []time.Duration, err error) {
 	heap := make([]*node, 300_000)
-	var longest uint64
 	var m runtime.MemStats
 	for k := range pauses {
 		for i := k % 2; i < len(heap); i += 2 {
@@ -141,13 +148,13 @@ func collectGarbage(ctx context.Context) (time.Duration, error) {
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&m)
-		longest = max(longest, m.PauseNs[(m.NumGC+255)%256])
+		list = append(list, time.Duration(m.PauseNs[(m.NumGC+255)%256]))
 		if ctx.Err() != nil {
-			return 0, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 	}
 	runtime.KeepAlive(heap)
-	return time.Duration(longest), nil
+	return list, nil
 }
 
 // isShmWord reports whether a first argument is one of these processes'.

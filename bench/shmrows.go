@@ -11,32 +11,43 @@ import (
 type metric string
 
 const (
-	latency   metric = "latency"   // µs, half a round trip
-	bandwidth metric = "bandwidth" // GB/s
-	rate      metric = "rate"      // million operations a second
-	pause     metric = "GC pause"  // µs, the longest of those of one process
+	latency   metric = "latency"           // µs, half a round trip
+	bandwidth metric = "bandwidth"         // GB/s
+	rate      metric = "rate"              // million operations a second
+	pauseMax  metric = "GC pause, longest" // µs, in which the world stood still
+	pauseP99  metric = "GC pause, p99"     // the same
 )
 
 // unit of the metric's values.
 func (m metric) unit() string {
-	return map[metric]string{latency: "us", bandwidth: "GB/s", rate: "M/s", pause: "us"}[m]
+	switch m {
+	case bandwidth:
+		return "GB/s"
+	case rate:
+		return "M/s"
+	case latency, pauseMax, pauseP99:
+	}
+	return "us"
 }
+
+// ofPause reports whether it is about the garbage collector.
+func (m metric) ofPause() bool { return m == pauseMax || m == pauseP99 }
 
 // shmRow is one line of the table of shared memory.
 type shmRow struct {
 	Metric metric    `json:"metric"`
-	Op     ping.Op   `json:"op,omitempty"` // of pause: none
+	Op     ping.Op   `json:"op,omitempty"` // of pauses: none
 	Size   int       `json:"size"`
 	Wait   ping.Wait `json:"wait,omitempty"`
 	Pin    ping.Pin  `json:"pin,omitempty"`
 	Single bool      `json:"single,omitempty"` // bandwidth: one operation at a time, as fi_pingpong has it
-	Idle   bool      `json:"idle,omitempty"`   // pause: nobody waits for anything
+	Idle   bool      `json:"idle,omitempty"`   // of pauses: nobody waits for anything
 }
 
 // waiting is the row's way to wait in words.
 func (r shmRow) waiting() string {
 	s := map[ping.Wait]string{ping.Spin: "spinning", ping.Sleep: "sleeping", ping.Ladder: "spin, then sleep"}[r.Wait]
-	if r.Metric == pause && r.Idle {
+	if r.Metric.ofPause() && r.Idle {
 		s = "not waiting"
 	}
 	if r.Pin == ping.Same {
@@ -47,7 +58,7 @@ func (r shmRow) waiting() string {
 
 // String names the row; -only matches it, followed by the software.
 func (r shmRow) String() string {
-	if r.Metric == pause {
+	if r.Metric.ofPause() {
 		return fmt.Sprintf("%s, %s", r.Metric, r.waiting())
 	}
 	op := string(r.Op)
@@ -93,13 +104,11 @@ func shmRows() []shmRow {
 			list = append(list, shmRow{Metric: bandwidth, Op: op, Size: size, Wait: ping.Spin})
 		}
 	}
-	return append(list,
-		shmRow{Metric: rate, Op: ping.Message, Size: 8, Wait: ping.Spin},
-		shmRow{Metric: pause, Idle: true},
-		shmRow{Metric: pause, Wait: ping.Sleep},
-		shmRow{Metric: pause},
-		shmRow{Metric: pause, Wait: ping.Spin},
-	)
+	list = append(list, shmRow{Metric: rate, Op: ping.Message, Size: 8, Wait: ping.Spin})
+	for _, m := range []metric{pauseMax, pauseP99} {
+		list = append(list, shmRow{Metric: m, Idle: true}, shmRow{Metric: m, Wait: ping.Sleep}, shmRow{Metric: m}, shmRow{Metric: m, Wait: ping.Spin})
+	}
+	return list
 }
 
 // software is who does the work of a row: Weft, or a release of libfabric.

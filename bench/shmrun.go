@@ -113,7 +113,7 @@ func (r *shmRunner) job(ctx context.Context, j shmJob) (shmSample, error) {
 		}
 	}
 	w := shmWork{Row: j.row, Iters: j.row.iters(weftShm)}
-	if j.row.Metric == pause {
+	if j.row.Metric.ofPause() {
 		return r.pause(ctx, w)
 	}
 	return r.pair(ctx, w)

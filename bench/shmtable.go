@@ -62,7 +62,7 @@ func (r *shmReport) caption() string {
 // cells is one line of the table, with what the peers did of the same row.
 func (r *shmReport) cells(l shmLine) []string {
 	size, op := "-", "-"
-	if l.Row.Metric != pause {
+	if !l.Row.Metric.ofPause() {
 		size, op = sizeString(l.Row.Size), string(l.Row.Op)
 		if l.Row.Single {
 			op += ", one at a time"
@@ -108,7 +108,7 @@ func (l *shmLine) cpu() string {
 	for _, s := range l.Samples {
 		local, peer = append(local, s.Local), append(peer, s.Peer)
 	}
-	if l.Row.Metric == pause {
+	if l.Row.Metric.ofPause() {
 		return digits(summarize(local).Median)
 	}
 	return digits(summarize(local).Median) + ", " + digits(summarize(peer).Median)
