@@ -71,11 +71,12 @@ func shmMain(ctx context.Context, args []string) error {
 func (w *shmWork) sample(r ping.Result) shmSample {
 	s := shmSample{Value: r.Latency.Median}
 	ops := float64(w.Iters)
-	switch {
-	case w.Row.Metric == rate:
+	switch w.Row.Metric {
+	case rate:
 		s.Value = r.OpsPerS / 1e6
-	case w.Row.Metric == bandwidth:
+	case bandwidth:
 		s.Value = r.MBPerS / 1e3
+	case latency, pauseMax, pauseP99:
 	}
 	if w.work().Only == ping.Latency {
 		ops *= 2
