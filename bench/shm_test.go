@@ -139,7 +139,7 @@ func measureShm(t *testing.T, only string, peers ...libfabric) *shmReport {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &shmRunner{config: config{rounds: 2, only: regexp.MustCompile(only), log: io.Discard, self: []string{self}}, peers: peers}
+	r := &shmRunner{config: config{rounds: 2, only: regexp.MustCompile(only), log: io.Discard, self: []string{self}}, peers: peers, most: 50}
 	rep := &shmReport{Machine: describeMachine()}
 	for _, p := range peers {
 		rep.Peers = append(rep.Peers, p.name)
@@ -153,7 +153,7 @@ func measureShm(t *testing.T, only string, peers ...libfabric) *shmReport {
 func TestShmRows(t *testing.T) {
 	// A peer that fails is noted, and does not end the run.
 	broken := libfabric{"libfabric 0", func(ctx context.Context, _ ...string) *exec.Cmd { return command(ctx, "false") }}
-	rep := measureShm(t, "^(latency, message, 8 B, sleeping|latency, message, 8 B, spin.*one core|bandwidth, view, 64 MiB|GC pause, longest, not waiting|GC pause, p99, sleeping)", broken)
+	rep := measureShm(t, "^(latency, message, 8 B, sleeping|latency, message, 8 B, spin.*one core|bandwidth, view, 64 KiB|GC pause, longest, not waiting|GC pause, p99, sleeping)", broken)
 	if len(rep.Lines) != 6 || len(rep.Loads) != 2 {
 		t.Fatalf("%d lines, %d loads", len(rep.Lines), len(rep.Loads))
 	}

@@ -85,9 +85,6 @@ func (w *shmWork) sample(r ping.Result) shmSample {
 	return s
 }
 
-// pauses is how many collections are looked at.
-const pauses = 200
-
 // measurePause collects garbage beside a goroutine that waits for messages which never come, and gives
 // the pauses in which the world stood still, the stopping of it included.
 func measurePause(ctx context.Context, w shmWork) (shmSample, error) {
@@ -111,7 +108,7 @@ func measurePause(ctx context.Context, w shmWork) (shmSample, error) {
 	}
 	before := ping.CPUTime()
 	start := time.Now()
-	list, err := collectGarbage(ctx)
+	list, err := collectGarbage(ctx, w.Iters)
 	if err != nil {
 		return shmSample{}, err
 	}
@@ -136,11 +133,11 @@ type node struct {
 	data    [6]uint64
 }
 
-// collectGarbage makes garbage and collects it, and returns the pauses.
-func collectGarbage(ctx context.Context) (list []time.Duration, err error) {
+// collectGarbage makes garbage and collects it so many times, and returns the pauses.
+func collectGarbage(ctx context.Context, times int) (list []time.Duration, err error) {
 	heap := make([]*node, 300_000)
 	var m runtime.MemStats
-	for k := range pauses {
+	for k := range times {
 		for i := k % 2; i < len(heap); i += 2 {
 			heap[i] = &node{data: [6]uint64{uint64(i)}}
 			if i%2 == 1 {

@@ -74,8 +74,13 @@ func (r shmRow) peered() bool {
 	return r.Op == ping.Message && (r.Single || r.Metric == latency && r.Wait != ping.Sleep)
 }
 
-// iters is how often the operation is done in a round: for about a tenth of a second.
+// iters is how often the operation is done in a round: for about a tenth of a second. Of
+// pauses it is the number of collections.
 func (r shmRow) iters(k software) int {
+	const pauses = 200
+	if r.Metric.ofPause() {
+		return pauses
+	}
 	const slowly = 100 // libfabric with both sides on one core takes milliseconds
 	switch {
 	case r.Pin == ping.Same && k != weftShm:

@@ -43,6 +43,7 @@ type shmLine struct {
 type shmRunner struct {
 	config
 	peers []libfabric
+	most  int // operations of a row of Weft; 0: as many as suit it
 }
 
 // runShm measures the table of shared memory.
@@ -113,6 +114,9 @@ func (r *shmRunner) job(ctx context.Context, j shmJob) (shmSample, error) {
 		}
 	}
 	w := shmWork{Row: j.row, Iters: j.row.iters(weftShm)}
+	if r.most > 0 {
+		w.Iters = min(w.Iters, r.most)
+	}
 	if j.row.Metric.ofPause() {
 		return r.pause(ctx, w)
 	}

@@ -51,7 +51,7 @@ func TestAll(t *testing.T) {
 }
 
 func testPair(t *testing.T, local, peer Config, op Op) {
-	w := Work{Op: op, Sizes: []int{8, 1, 100, 4 << 10, 100_001}, Iters: 70}
+	w := Work{Op: op, Sizes: []int{8, 1, 100, 20_001}, Iters: 70}
 	list, measured, served := pair(t.Context(), local, peer, w)
 	if measured != nil || served != nil {
 		t.Fatalf("measured: %v; served: %v", measured, served)
@@ -92,7 +92,7 @@ func TestLeast(t *testing.T) {
 // Large ones go piece by piece.
 func TestLarge(t *testing.T) {
 	for _, op := range Ops {
-		w := Work{Op: op, Sizes: []int{3<<20 + 5}, Iters: 5}
+		w := Work{Op: op, Sizes: []int{300_001}, Iters: 5}
 		if _, measured, served := pair(t.Context(), Config{Provider: "loop"}, Config{Provider: "loop"}, w); measured != nil || served != nil {
 			t.Errorf("%s: measured: %v; served: %v", op, measured, served)
 		}
@@ -153,7 +153,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Cut in the middle, by the one side; the other one gets an error that says whom it misses.
+// The peer ends between two sizes; the error says whom it misses. (weft ping is tested with peers that are killed at work.)
 func TestPeerDies(t *testing.T) {
 	for _, op := range Ops {
 		for _, wait := range []Wait{Ladder, Spin} {
@@ -164,15 +164,16 @@ func TestPeerDies(t *testing.T) {
 			go func() {
 				end <- Serve(peerCtx, c, func(a fabric.Address) error { at <- a; return nil })
 			}()
-			w := Work{Op: op, Sizes: []int{8, 8}, Iters: 20_000}
 			addr := <-at
-			err := Measure(t.Context(), c, w, addr, func(Result) error { kill(); return nil })
-			// It takes its memory back before its endpoint ends.
-			if !errors.Is(err, fabric.ErrPeerGone) && !errors.Is(err, fabric.ErrUnreachable) && !errors.Is(err, fabric.ErrKey) || !strings.Contains(err.Error(), string(addr)) {
+			err := Measure(t.Context(), c, Work{Op: op, Sizes: []int{8, 8}, Iters: 20}, addr, func(Result) error {
+				kill()
+				if err := <-end; !errors.Is(err, context.Canceled) {
+					t.Errorf("%s, %q: the other side: %v", op, wait, err)
+				}
+				return nil
+			})
+			if !errors.Is(err, fabric.ErrPeerGone) && !errors.Is(err, fabric.ErrUnreachable) || !strings.Contains(err.Error(), string(addr)) {
 				t.Errorf("%s, %q: %v", op, wait, err)
-			}
-			if err := <-end; !errors.Is(err, context.Canceled) {
-				t.Errorf("%s, %q: the other side: %v", op, wait, err)
 			}
 			kill()
 		}
