@@ -27,11 +27,10 @@ type agent struct {
 	views    []view
 	col      *collector
 
-	stop     context.CancelFunc // ends the collecting
-	stopped  sync.WaitGroup
-	stopFlow chan struct{}
-	flowDone chan reply
-	events   events
+	stop    context.CancelFunc // ends the collecting
+	stopped sync.WaitGroup
+	storms  *stormEnd
+	events  events
 
 	// ballast is resident memory of a child that will be killed: the kernel tears it down before others hear
 	// of the death.
@@ -143,6 +142,8 @@ func (a *agent) close() error {
 	if a.d == nil {
 		return nil
 	}
+	a.storms.stop()
+	a.storms.wait()
 	a.quiet()
 	var errs []error
 	note := func(what string, err error) {

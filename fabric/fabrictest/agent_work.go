@@ -31,11 +31,11 @@ func (a *agent) work(r request, out *reply) (bool, error) {
 	case "storm":
 		err = a.startStorm(*r.Flow)
 	case "stop-storm":
-		close(a.stopFlow)
+		a.storms.stop()
 	case "join-storm":
 		err = a.joinStorm(time.Duration(r.Millis)*time.Millisecond, out)
 	case "spin":
-		spin(time.Duration(r.Millis) * time.Millisecond)
+		out.Base = spin(time.Duration(r.Millis) * time.Millisecond)
 	default:
 		return false, nil
 	}
@@ -62,7 +62,7 @@ func packAll(list []provider.Completion) []done {
 	return packed
 }
 
-// spin computes: it calls nothing.
+// spin computes, and calls nothing; it returns something that has to be computed.
 func spin(d time.Duration) uint64 {
 	var x uint64
 	for end := time.Now().Add(d); time.Now().Before(end); {

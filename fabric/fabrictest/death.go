@@ -2,6 +2,9 @@ package fabrictest
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -22,6 +25,7 @@ func testDeath(e *env) {
 		spec.Way = byHand // it answers nothing
 		b.open(spec)
 		to := a.knows(b)
+		e.acquaint(a, b, to)
 		out := a.heap(300000, 1)
 		ops := e.doomed(a, b, to, out)
 		for _, op := range ops {
@@ -41,7 +45,7 @@ func testDeath(e *env) {
 		}
 		e.mourned(b, ops, early, late)
 		for i := range uint64(10) {
-			e.refusedGone(a, b, sendOp(to, 600+i, out.part(0, 8)))
+			e.refused(a, "a send to the dead", sendOp(to, 600+i, out.part(0, 8)), provider.ErrPeerGone)
 		}
 		a.none("the dead stay dead")
 		if !a.cancel(500) {
@@ -99,9 +103,13 @@ func (e *env) named(b *side, err error) {
 	}
 }
 
-// refusedGone posts to a dead peer: the post or its completion says so.
+// refusedGone posts to a dead peer: the post or its completion says so. A send is one that completes when the
+// message has arrived: others may end well as long as nobody has heard of the death.
 func (e *env) refusedGone(a, b *side, op opSpec) {
 	e.Helper()
+	if op.Kind == provider.SendDone {
+		op = op.with(provider.DeliveryComplete, 0)
+	}
 	if err := a.tryPost(op); err != nil {
 		e.named(b, err)
 		return
@@ -151,10 +159,25 @@ func testKill(e *env) {
 		}
 		e.killRound(a, name, ballast)
 	}
-	testutil.Eventually(e, "nothing has grown", func() bool {
+	e.noTraces(name)
+	e.eventually("nothing has grown", func() bool {
 		u := a.usage()
 		return u.Goroutines <= base.Goroutines+1 && u.Files <= base.Files+2 && u.Shared <= base.Shared+2 && u.Resident <= base.Resident+64<<10
 	})
+}
+
+// noTraces: no file anywhere is called by a name of the dead.
+func (e *env) noTraces(name string) {
+	e.Helper()
+	for _, dir := range []string{"/dev/shm", os.TempDir(), filepath.Join("/run/user", strconv.Itoa(os.Getuid())), e.c.Options["folder"]} {
+		found, err := filepath.Glob(filepath.Join(dir, "*"+name+"*"))
+		if err != nil {
+			e.Fatal(err)
+		}
+		if dir != "" && len(found) > 0 {
+			e.Errorf("the dead have left %q", found)
+		}
+	}
 }
 
 func (e *env) killRound(a *side, name string, ballast int) {

@@ -3,6 +3,7 @@ package fabrictest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -102,14 +103,22 @@ func (e *env) process(int) *remote {
 	return launch(e)
 }
 
-// tidy closes what a test that failed has left open.
+// tidy ends and closes what a test that failed has left.
 func (s *side) tidy() {
 	if s.local != nil {
+		if s.local.col != nil {
+			s.local.col.add(nil, errOver) // a flow that waits goes on, and ends
+		}
+		for _, flow := range s.waiting {
+			<-flow
+		}
 		if err := s.local.close(); err != nil && !s.e.Failed() {
 			s.e.Errorf("closing a side: %v", err)
 		}
 	}
 }
+
+var errOver = errors.New("the test is over")
 
 // spec is how sides open if a test wants nothing of its own.
 func (e *env) spec() openSpec { return openSpec{Progress: e.mode, Way: e.way} }
@@ -138,7 +147,7 @@ func (e *env) finish() {
 		s.close()
 		if s.remote != nil {
 			s.nothingLeft()
-			if err := s.remote.p.Wait(); err != nil {
+			if err := s.remote.end(); err != nil {
 				e.Errorf("side %d: %v", s.where, err)
 			}
 		}
@@ -168,6 +177,16 @@ const idleGoroutines = 1
 
 // pause lets time go by where a test is about time, or nothing tells of an event.
 func pause(d time.Duration) { <-time.After(d) }
+
+// eventually waits until ok, for what tells nobody when it comes about.
+func (e *env) eventually(what string, ok func() bool) {
+	e.Helper()
+	for end := time.Now().Add(e.o.patience); !ok(); pause(time.Millisecond) {
+		if time.Now().After(end) {
+			e.Fatalf("not so after %v: %s", e.o.patience, what)
+		}
+	}
+}
 
 // shuffled returns the numbers below n in random order.
 func (e *env) shuffled(n int) []int { return e.rnd.Perm(n) }

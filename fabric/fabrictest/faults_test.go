@@ -495,11 +495,44 @@ func leaky(t testing.TB) *mutant {
 
 // unbroken are the groups that this package breaks nothing of, with the reason.
 var unbroken = map[string]string{
-	"viewer-dies": "needs two processes: the provider here has one",
-	"death-F29":   "needs two processes: the provider here has one",
-	"kill":        "needs two processes: the provider here has one",
-	"stop":        "needs two processes: the provider here has one",
-	"stale":       "addresses of the provider here say only the name",
+	"stale": "addresses of the provider here say only the name",
+}
+
+// crossing is a provider that knows other processes. The groups that need them are broken over it, if it is
+// linked into this test.
+const crossing = "shm"
+
+// crossFaults are what the groups that need a second process must notice. They are in this process only.
+func crossFaults() []fault {
+	twice := func(testing.TB) *mutant {
+		return &mutant{done: func(c *provider.Completion) int {
+			if errors.Is(c.Err, provider.ErrPeerGone) {
+				return 2
+			}
+			return 1
+		}}
+	}
+	return []fault{
+		{group: "death-F29", name: "again and again", make: replaces(provider.ErrPeerGone, provider.ErrAgain)},
+		{group: "death-F29", name: "no name", make: replaces(provider.ErrPeerGone, provider.ErrPeerGone)},
+		{group: "death-F29", name: "twice", make: twice},
+		{group: "kill", name: "no name", make: replaces(provider.ErrPeerGone, provider.ErrPeerGone)},
+		{group: "kill", name: "twice", make: twice},
+		{group: "kill", name: "one does not end", make: func(testing.TB) *mutant {
+			var once sync.Once
+			return &mutant{done: func(c *provider.Completion) (n int) {
+				n = 1
+				if errors.Is(c.Err, provider.ErrPeerGone) {
+					once.Do(func() { n = 0 })
+				}
+				return n
+			}}
+		}},
+		{group: "stop", name: "a call waits for the peer", make: func(testing.TB) *mutant {
+			return &mutant{stats: func(*provider.Stats) { pause(1100 * time.Millisecond) }}
+		}},
+		{group: "viewer-dies", name: "again and again", make: replaces(provider.ErrPeerGone, provider.ErrAgain)},
+	}
 }
 
 // A check that cannot fail is none: each group must notice what is broken for it.
@@ -507,18 +540,15 @@ func TestGroupsNotice(t *testing.T) {
 	broken := map[string]bool{}
 	for _, f := range faultTable() {
 		broken[f.group] = true
+		t.Run(f.group+"/"+f.name, func(t *testing.T) { f.noticed(t, "loop", 1) })
+	}
+	for _, f := range crossFaults() {
+		broken[f.group] = true
 		t.Run(f.group+"/"+f.name, func(t *testing.T) {
-			m := f.make(t)
-			c := Config{Provider: "loop", Procs: 1, Wrap: m.wrap(), patience: 500 * time.Millisecond}
-			g := choose(t, []string{f.group})[0]
-			r := record(t, func(tb testing.TB) {
-				p, info := find(tb, &c)
-				g.check(tb, c, p, info, f.mode)
-			})
-			if r.skipped || !r.failed {
-				t.Fatalf("nobody noticed; skipped: %v; the group said:\n%s", r.skipped, r.said())
+			if _, ok := provider.Lookup(crossing); !ok {
+				t.Skipf("no provider %q is linked into this test", crossing)
 			}
-			t.Log(r.said())
+			f.noticed(t, crossing, 2)
 		})
 	}
 	for _, g := range groups() {
@@ -526,4 +556,21 @@ func TestGroupsNotice(t *testing.T) {
 			t.Errorf("%s: broken by a fault: %v; the reason why not: %q", g.name, broken[g.name], unbroken[g.name])
 		}
 	}
+}
+
+// noticed fails the test unless the group fails over the broken provider.
+func (f fault) noticed(t *testing.T, name string, procs int) {
+	t.Helper()
+	w := f.make(t).wrap()
+	w.Name = ""
+	c := Config{Provider: name, Procs: procs, Wrap: w, patience: 500 * time.Millisecond}
+	g := choose(t, []string{f.group})[0]
+	r := record(t, func(tb testing.TB) {
+		p, info := find(tb, &c)
+		g.check(tb, c, p, info, f.mode)
+	})
+	if r.skipped || !r.failed {
+		t.Fatalf("nobody noticed; skipped: %v; the group said:\n%s", r.skipped, r.said())
+	}
+	t.Log(r.said())
 }

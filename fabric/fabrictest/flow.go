@@ -3,6 +3,7 @@ package fabrictest
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -67,26 +68,53 @@ func (a *agent) flow(f flow, out *reply) error {
 	return fmt.Errorf("no flow %q", f.Kind)
 }
 
+// stormEnd is how a storm is ended, and how it went. A nil one is that of no storm.
+type stormEnd struct {
+	once sync.Once
+	told chan struct{} // closed: stop
+	over chan struct{} // closed: went is valid
+	went reply
+}
+
+func (s *stormEnd) stop() {
+	if s != nil {
+		s.once.Do(func() { close(s.told) })
+	}
+}
+
+func (s *stormEnd) wait() {
+	if s != nil {
+		<-s.over
+	}
+}
+
 // startStorm lets a storm begin; joinStorm waits for its end.
 func (a *agent) startStorm(f flow) error {
-	s, err := a.storm(f)
+	a.storms.stop()
+	a.storms.wait()
+	end := &stormEnd{told: make(chan struct{}), over: make(chan struct{})}
+	s, err := a.storm(f, end)
 	if err != nil {
 		return err
 	}
-	a.stopFlow, a.flowDone = make(chan struct{}), make(chan reply, 1)
-	done := a.flowDone
+	a.storms = end
 	go func() {
+		defer close(end.over)
 		err := s.run()
-		done <- reply{Err: pack(err), N: s.posted, Text: s.said}
+		end.went = reply{Err: pack(err), N: s.posted, Text: s.said}
 	}()
 	return nil
 }
 
 func (a *agent) joinStorm(limit time.Duration, out *reply) error {
+	if a.storms == nil {
+		return fmt.Errorf("a storm: %w", errNothing)
+	}
 	end := time.NewTimer(limit)
 	defer end.Stop()
 	select {
-	case *out = <-a.flowDone:
+	case <-a.storms.over:
+		*out = a.storms.went
 		return out.Err.err()
 	case <-end.C:
 		return fmt.Errorf("the storm still blows after %v", limit)

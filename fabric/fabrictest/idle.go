@@ -92,6 +92,6 @@ func testGoroutines(e *env) {
 	}
 	if got := runtime.NumGoroutine(); got > before {
 		// One that has done its last work may be on its way out.
-		testutil.Eventually(e, "all goroutines are gone after Close", func() bool { return runtime.NumGoroutine() <= before })
+		e.eventually("all goroutines are gone after Close", func() bool { return runtime.NumGoroutine() <= before })
 	}
 }

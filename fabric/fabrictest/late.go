@@ -26,7 +26,7 @@ func testExit(e *env) {
 		}
 		if a.remote != nil {
 			a.do(request{Verb: "close"})
-			if err := a.remote.p.Wait(); err != nil {
+			if err := a.remote.end(); err != nil {
 				e.Fatal(err)
 			}
 			a.remote.dead = true

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	_ "github.com/weft-fabric/weft/prov/loop"
+	_ "github.com/weft-fabric/weft/prov/shm"
 )
 
 // The reference must pass, or the suite is wrong.

@@ -165,7 +165,7 @@ func testCycles(e *env) {
 			}
 		}
 	}
-	testutil.Eventually(e, "nothing has grown", func() bool {
+	e.eventually("nothing has grown", func() bool {
 		u := e.self()
 		return u.Goroutines <= before.Goroutines && u.Files <= before.Files && u.Shared <= before.Shared
 	})

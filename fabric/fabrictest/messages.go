@@ -106,6 +106,12 @@ func (e *env) memories(a, b *side, to, from provider.Peer) {
 				a.fill(out.all(), seed)
 				b.fill(in.all(), seed+1)
 				e.deliver(a, b, to, from, out, in, seed, n%3 == 0)
+				// The same memory as raw bytes.
+				b.post(recvOp(2, in.raw(0, n)))
+				a.post(sendOp(to, 1, out.raw(0, n)))
+				a.one(provider.SendDone, 1)
+				b.one(provider.RecvDone, 2)
+				b.holds("what was received as raw bytes", in.part(0, n), seed)
 			}
 		}
 	}

@@ -120,7 +120,11 @@ func testInfo(e *env) {
 	if got := d.d.Info(); got.Provider != i.Provider || got.Caps != i.Caps || got.Limits != i.Limits {
 		e.Errorf("the open domain says %+v, Discover said %+v", got, i)
 	}
-	if _, err := e.o.open(provider.DomainConfig{Options: map[string]string{"no-such-option": "1"}}); err == nil || !strings.Contains(err.Error(), "no-such-option") {
+	odd, err := e.o.open(provider.DomainConfig{Progress: e.mode, Options: map[string]string{"no-such-option": "1"}})
+	if err == nil {
+		_ = odd.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "no-such-option") {
 		e.Errorf("an option that does not exist: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ type storm struct {
 	a      *agent
 	f      flow
 	s      *slots
+	end    *stormEnd
 	open   map[uint64]opSpec // by context
 	next   uint64
 	posted int
@@ -31,12 +32,12 @@ const (
 	noticeBound = 5 * time.Second
 )
 
-func (a *agent) storm(f flow) (*storm, error) {
+func (a *agent) storm(f flow, end *stormEnd) (*storm, error) {
 	s, err := a.slots(stormWindow, stormLong)
 	if err != nil {
 		return nil, err
 	}
-	return &storm{a: a, f: f, s: s, open: make(map[uint64]opSpec)}, nil
+	return &storm{a: a, f: f, s: s, end: end, open: make(map[uint64]opSpec)}, nil
 }
 
 func (s *storm) run() error {
@@ -50,7 +51,7 @@ func (s *storm) run() error {
 
 func (s *storm) told() bool {
 	select {
-	case <-s.a.stopFlow:
+	case <-s.end.told:
 		return true
 	default:
 		return false
@@ -174,7 +175,7 @@ func (s *storm) finish() error {
 			return err
 		}
 		if time.Since(began) > limit {
-			return fmt.Errorf("%d operations have not ended %v after: %v", len(s.open), limit, s.gone)
+			return fmt.Errorf("%d operations have not ended after %v; the storm ended by %q", len(s.open), limit, s.said)
 		}
 	}
 	return nil

@@ -163,32 +163,28 @@ func testPeek(e *env) {
 func (e *env) found(b *side, op opSpec, want provider.Completion) {
 	e.Helper()
 	want.Context = op.Context
-	for range 2000 {
+	e.eventually("a message that was sent is found by a peek", func() bool {
 		b.post(op)
 		c := b.take(1)[0]
 		if c.Err == nil {
 			e.same("a peek", c, want)
-			return
+			return true
 		}
 		e.same("a peek at nothing", provider.Completion{Context: c.Context, Kind: c.Kind, Err: c.Err},
 			provider.Completion{Context: op.Context, Kind: provider.TRecvDone, Err: provider.ErrNoMessage})
-		pause(e.o.patience / 30000)
-	}
-	e.Fatalf("a message that was sent is never found by a peek")
+		return false
+	})
 }
 
 // discard drops one message by peek, and one that was claimed.
 func (e *env) discard(a, b *side, send opSpec, peek func(tag, context uint64, more provider.Flags) opSpec) {
 	e.Helper()
 	drop := func(op opSpec) {
-		for range 2000 {
+		e.eventually("a message that was sent is found to be dropped", func() bool {
 			b.post(op)
-			if c := b.take(1)[0]; c.Err == nil && c.Context == op.Context {
-				return
-			}
-			pause(e.o.patience / 30000)
-		}
-		e.Fatalf("%v finds no message", op.Flags)
+			c := b.take(1)[0]
+			return c.Err == nil && c.Context == op.Context
+		})
 	}
 	a.post(send)
 	drop(peek(9, 7, provider.Discard))

@@ -14,9 +14,8 @@ import (
 type AV[T any] struct {
 	Max int // peers; 0 means no bound
 
-	pool  Pool[avEntry[T]]
-	by    map[provider.Address]provider.Peer
-	order uint64
+	pool Pool[avEntry[T]]
+	by   map[provider.Address]provider.Peer
 }
 
 type avEntry[T any] struct {

@@ -53,6 +53,10 @@ func (q *CQ) TryWait() bool {
 		return false
 	}
 	q.bell.Clear()
+	if c.manual && c.armed {
+		// The event loop may be told of edges only: what has rung is forgotten, so that the next ring is one.
+		c.disarm()
+	}
 	if q.n == 0 {
 		c.engine.Poll()
 	}

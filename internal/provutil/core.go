@@ -180,16 +180,19 @@ func (c *Core) pollOnce() bool {
 
 // watch sees to it that the engine is armed again when the program polls no more. Locked.
 func (c *Core) watch() {
-	if c.manual || c.stopped || c.sleeper.state != parked {
-		return // a sleeper that is awake sees by the count of polls that it must watch
+	s := &c.sleeper
+	if c.manual || c.stopped || s.state == watches {
+		return
 	}
 	waited := c.asleep.first() != nil
-	if waited && !c.settle() {
-		return // the next event finds the engine armed
+	if s.state == parked {
+		if waited && !c.settle() {
+			return // the next event finds the engine armed
+		}
+		s.state = waking
+		c.engine.Unpark()
 	}
-	c.sleeper.state = waking
-	c.sleeper.watching = !waited
-	c.engine.Unpark()
+	s.watching = !waited
 }
 
 // settle arms the engine, or has the sleeper do it, before somebody sleeps. True means that something has come

@@ -11,7 +11,8 @@ type Counter struct {
 	core    *Core
 	value   uint64
 	errors  uint64
-	last    error // of the last failure
+	last    error  // of the last failure
+	told    uint64 // errors that some wait has ended with
 	waiters waiters
 	closed  bool
 }
@@ -87,13 +88,13 @@ func (n *Counter) Set(value uint64) {
 	n.changed()
 }
 
-// Wait sleeps until the value is target at least. An operation that ends in error during the wait ends it with that
-// error.
+// Wait sleeps until the value is target at least. An operation that ends in error ends the waits of now with that error, or,
+// if there are none, the next one, so that none waits for what failed just before.
 func (n *Counter) Wait(ctx context.Context, target uint64) error {
 	n.core.Lock()
 	defer n.core.Unlock()
 	w := n.core.newWaiter()
-	w.target, w.failures = target, n.errors
+	w.target, w.failures = target, n.told
 	n.waiters.add(&w.of)
 	err := n.core.waitFor(ctx, n, w)
 	w.of.remove()
@@ -103,6 +104,7 @@ func (n *Counter) Wait(ctx context.Context, target uint64) error {
 	case n.value >= target:
 		return nil
 	case failed:
+		n.told = n.errors
 		return n.last
 	case n.closed:
 		return provider.ErrClosed

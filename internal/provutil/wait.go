@@ -15,7 +15,7 @@ type waiter struct {
 	room     bool          // room for posts came while it waited
 	told     bool          // of a completion; it has not looked yet
 	target   uint64        // of a counter
-	failures uint64        // of a counter, when the wait began
+	failures uint64        // of a counter, that earlier waits have told of
 
 	of, sleep links // lists
 }

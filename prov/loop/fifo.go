@@ -28,9 +28,6 @@ func (f *fifo[T]) grow() {
 // first is the oldest; there must be one. It stays at its place until the next push.
 func (f *fifo[T]) first() *T { return &f.ring[f.head] }
 
-// at is the i-th oldest.
-func (f *fifo[T]) at(i int) *T { return &f.ring[(f.head+i)&(len(f.ring)-1)] }
-
 func (f *fifo[T]) pop() T {
 	p := f.first()
 	v := *p

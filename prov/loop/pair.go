@@ -117,8 +117,10 @@ func (l *lane) pop() (tell bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queue.pop()
-	tell = l.short
-	l.short = false
+	tell = l.short && l.queue.len() <= l.limit/2 // not for each packet
+	if tell {
+		l.short = false
+	}
 	return tell
 }
 

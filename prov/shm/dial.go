@@ -207,9 +207,6 @@ func (p *pair) hear() bool {
 		if !errors.Is(err, io.EOF) {
 			why = fmt.Errorf("%w: %w", provider.ErrPeerGone, err)
 		}
-		if p.state == pairDialing {
-			why = fmt.Errorf("%w: it has gone before it answered", provider.ErrUnreachable)
-		}
 		p.lost(why)
 		return false
 	}
@@ -223,6 +220,14 @@ func (p *pair) hear() bool {
 		p.badMessage(err)
 	}
 	return true
+}
+
+// hungUp looks at the socket, and says whether the peer is gone.
+func (p *pair) hungUp() bool {
+	if !p.self {
+		p.ready(sys.Readable)
+	}
+	return p.state != pairUp || p.lostWhy != nil
 }
 
 // badMessage ends the pair for what the peer said.

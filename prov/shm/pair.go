@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -255,6 +256,9 @@ func (p *pair) release() {
 func (p *pair) lost(why error) {
 	switch p.state {
 	case pairDialing:
+		if p.inc == 0 {
+			why = fmt.Errorf("%w: it has gone before it answered", provider.ErrUnreachable)
+		}
 		p.unreachable(why)
 		return
 	case pairUp:
@@ -305,6 +309,9 @@ func (p *pair) unreachable(why error) {
 	if s := p.parked; s != nil {
 		s.adopt(p)
 		return
+	}
+	if errors.Is(why, provider.ErrPeerGone) { // this very incarnation, which will not come again
+		p.d.bury(p.peer, why)
 	}
 	p.end(why, nil)
 }

@@ -99,6 +99,9 @@ func (p *pair) hold(s provider.RemoteSegment, kind provider.Kind) (spot, int, er
 	switch {
 	case !ok:
 		p.hazards.drop(s.Key)
+		if p.hungUp() { // it has closed, and its memory with it
+			return spot{}, foundLater, nil
+		}
 		return spot{}, foundError, fmt.Errorf("no memory of the peer has this key, or it was closed: %w", provider.ErrKey)
 	case !b.access.Has(need):
 		p.hazards.drop(s.Key)

@@ -1,0 +1,139 @@
+package provutil
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+func TestCheck(t *testing.T) {
+	l := provider.Limits{Message: 100, RMA: 50, Inject: 10, Segments: 2, Remotes: 2, AtomicLen: 32, TagBits: 8}
+	buf := func(n int) provider.Segment { return provider.Segment{Bytes: make([]byte, n)} }
+	for name, x := range map[string]struct {
+		kind provider.Kind
+		op   provider.Op
+		want error
+	}{
+		"send":              {provider.SendDone, provider.Op{Local: buf(100), Peer: 1}, nil},
+		"too long":          {provider.SendDone, provider.Op{Local: buf(101), Peer: 1}, provider.ErrTooLong},
+		"vector too long":   {provider.SendDone, provider.Op{Local: buf(99), Locals: []provider.Segment{buf(2)}, Peer: 1}, provider.ErrTooLong},
+		"segments":          {provider.SendDone, provider.Op{Locals: []provider.Segment{buf(1), buf(1)}, Peer: 1}, provider.ErrTooLong},
+		"no peer":           {provider.TSendDone, provider.Op{}, provider.ErrInvalid},
+		"inject":            {provider.SendDone, provider.Op{Local: buf(10), Peer: 1, Flags: provider.Inject | provider.DeliveryComplete}, nil},
+		"inject too long":   {provider.WriteDone, provider.Op{Local: buf(11), Peer: 1, Flags: provider.Inject}, provider.ErrTooLong},
+		"inject a read":     {provider.ReadDone, provider.Op{Peer: 1, Flags: provider.Inject}, provider.ErrInvalid},
+		"write too long":    {provider.WriteDone, provider.Op{Local: buf(51), Peer: 1}, provider.ErrTooLong},
+		"remotes":           {provider.ReadDone, provider.Op{Local: buf(9), Peer: 1, Remotes: []provider.RemoteSegment{{Len: 4}, {Len: 5}}}, nil},
+		"remotes short":     {provider.ReadDone, provider.Op{Local: buf(9), Peer: 1, Remotes: []provider.RemoteSegment{{Len: 4}}}, provider.ErrInvalid},
+		"remotes overflow":  {provider.ReadDone, provider.Op{Local: buf(9), Peer: 1, Remotes: []provider.RemoteSegment{{Len: ^uint64(0)}, {Len: 10}}}, provider.ErrInvalid},
+		"many remotes":      {provider.ReadDone, provider.Op{Peer: 1, Remotes: make([]provider.RemoteSegment, 3)}, provider.ErrTooLong},
+		"tag bits":          {provider.TSendDone, provider.Op{Peer: 1, Tag: 256}, provider.ErrInvalid},
+		"recv":              {provider.RecvDone, provider.Op{Local: buf(9999)}, nil},
+		"directed":          {provider.RecvDone, provider.Op{Peer: 1, Flags: provider.Directed}, nil},
+		"directed nowhere":  {provider.RecvDone, provider.Op{Flags: provider.Directed}, provider.ErrInvalid},
+		"undirected":        {provider.RecvDone, provider.Op{Peer: 1}, provider.ErrInvalid},
+		"multi":             {provider.RecvDone, provider.Op{Local: buf(9), Flags: provider.Multi}, nil},
+		"multi vector":      {provider.RecvDone, provider.Op{Locals: []provider.Segment{buf(1)}, Flags: provider.Multi}, provider.ErrInvalid},
+		"multi tagged":      {provider.TRecvDone, provider.Op{Flags: provider.Multi}, provider.ErrInvalid},
+		"peek":              {provider.TRecvDone, provider.Op{Flags: provider.Peek | provider.Claim}, nil},
+		"peek untagged":     {provider.RecvDone, provider.Op{Flags: provider.Peek}, provider.ErrInvalid},
+		"discard":           {provider.TRecvDone, provider.Op{Flags: provider.Discard}, provider.ErrInvalid},
+		"not an operation":  {provider.RemoteWrite, provider.Op{}, provider.ErrNotSupported},
+		"no operation":      {0, provider.Op{}, provider.ErrNotSupported},
+		"data with a read":  {provider.ReadDone, provider.Op{Peer: 1, Flags: provider.RemoteData}, provider.ErrInvalid},
+		"fence with a recv": {provider.RecvDone, provider.Op{Flags: provider.Fence}, provider.ErrInvalid},
+	} {
+		if err := Check(&l, x.kind, &x.op); !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
+			t.Errorf("%s: %v, want %v", name, err, x.want)
+		}
+	}
+	op := provider.Op{Local: buf(5), Peer: 1}
+	if n := testing.AllocsPerRun(100, func() { _ = Check(&l, provider.SendDone, &op) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestCheckAtomic(t *testing.T) {
+	l := provider.Limits{AtomicLen: 32}
+	b := func(n int) []byte { return make([]byte, n) }
+	at := func(n int) provider.Op { return provider.Op{Local: provider.Segment{Bytes: b(n)}, Peer: 1} }
+	for name, x := range map[string]struct {
+		op   provider.Atomic
+		want error
+	}{
+		"sum":          {provider.Atomic{Op: at(32), Code: provider.AtomicSum, Type: provider.Int64}, nil},
+		"fetch":        {provider.Atomic{Op: at(8), Code: provider.AtomicSum, Type: provider.Int64, Result: b(8)}, nil},
+		"read":         {provider.Atomic{Op: at(0), Code: provider.AtomicRead, Type: provider.Int64, Result: b(8)}, nil},
+		"swap":         {provider.Atomic{Op: at(8), Code: provider.AtomicSwapEq, Type: provider.Int64, Compare: b(8)}, nil},
+		"read nothing": {provider.Atomic{Op: at(0), Code: provider.AtomicRead, Type: provider.Int64}, provider.ErrInvalid},
+		"read with x":  {provider.Atomic{Op: at(8), Code: provider.AtomicRead, Type: provider.Int64, Result: b(8)}, provider.ErrInvalid},
+		"no compare":   {provider.Atomic{Op: at(8), Code: provider.AtomicMaskSwap, Type: provider.Int64}, provider.ErrInvalid},
+		"result":       {provider.Atomic{Op: at(8), Code: provider.AtomicSum, Type: provider.Int64, Result: b(4)}, provider.ErrInvalid},
+		"odd":          {provider.Atomic{Op: at(9), Code: provider.AtomicSum, Type: provider.Int64}, provider.ErrInvalid},
+		"too long":     {provider.Atomic{Op: at(40), Code: provider.AtomicSum, Type: provider.Int64}, provider.ErrTooLong},
+		"bits":         {provider.Atomic{Op: at(8), Code: provider.AtomicBitOr, Type: provider.Float64}, provider.ErrNotSupported},
+		"order":        {provider.Atomic{Op: at(8), Code: provider.AtomicMin, Type: provider.Complex64}, provider.ErrNotSupported},
+		"no code":      {provider.Atomic{Op: at(8), Type: provider.Int64}, provider.ErrNotSupported},
+		"no type":      {provider.Atomic{Op: at(8), Code: provider.AtomicSum}, provider.ErrNotSupported},
+		"no peer":      {provider.Atomic{Code: provider.AtomicSum, Type: provider.Int64}, provider.ErrInvalid},
+	} {
+		if err := CheckAtomic(&l, &x.op); !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
+			t.Errorf("%s: %v, want %v", name, err, x.want)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	var size uint64
+	var choice string
+	var list []string
+	o := Options{"eager": SizeOption(&size, 1, 1<<20), "cma": ChoiceOption(&choice, "auto", "off"), "disable": ListOption(&list, "a", "b")}
+	if err := o.Set(map[string]string{"eager": "64K", "cma": "off", "disable": "b, a,"}); err != nil || size != 64<<10 || choice != "off" || len(list) != 2 {
+		t.Error(err, size, choice, list)
+	}
+	for name, value := range map[string]string{
+		"eager": "0", "eager ": "1", "cma": "on", "disable": "c", "Egaer": "1", "unlike": "x",
+	} {
+		if err := o.Set(map[string]string{name: value}); !errors.Is(err, provider.ErrInvalid) {
+			t.Errorf("%s=%s: %v", name, value, err)
+		}
+	}
+	for _, bad := range []string{"", "K", "2M", "-1", "1T", "99999999999G", "0x10"} {
+		if err := o.Set(map[string]string{"eager": bad}); !errors.Is(err, provider.ErrInvalid) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	if err := o.Set(map[string]string{"eagar": "1"}); !strings.Contains(err.Error(), `"eager"`) {
+		t.Error(err)
+	}
+	if err := o.Set(map[string]string{"unlike": "1"}); !strings.Contains(err.Error(), "cma, disable, eager") {
+		t.Error(err)
+	}
+}
+
+// What a provider does not implement is refused by name.
+func TestUnsupported(t *testing.T) {
+	e, m := NoEndpoint{"x"}, NoMemory{"x"}
+	_, alloc := m.Alloc(1, 0)
+	_, register := m.Register(nil, 0)
+	_, view := m.View(t.Context(), 1, 1, 0, 1)
+	for _, err := range []error{
+		e.Send(provider.Op{}), e.Recv(provider.Op{}), e.SendTagged(provider.Op{}), e.RecvTagged(provider.Op{}), e.Read(provider.Op{}),
+		e.Write(provider.Op{}), e.Atomic(provider.Atomic{}), alloc, register, view,
+	} {
+		var oe *provider.OpError
+		if !errors.Is(err, provider.ErrNotSupported) || !errors.As(err, &oe) || oe.Provider != "x" || oe.Op == "" {
+			t.Error(err)
+		}
+	}
+	if e.Cancel(1) {
+		t.Error("cancelled")
+	}
+	for kind := provider.SendDone; kind <= provider.RemoteWrite; kind++ {
+		if OpName(kind) == "" {
+			t.Error(kind)
+		}
+	}
+}

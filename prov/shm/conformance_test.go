@@ -1,0 +1,137 @@
+package shm_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/weft-fabric/weft/fabric/fabrictest"
+	"github.com/weft-fabric/weft/internal/sys"
+	"github.com/weft-fabric/weft/internal/testutil"
+	_ "github.com/weft-fabric/weft/prov/shm"
+)
+
+// conform runs the suite over n processes.
+func conform(t *testing.T, n int, change func(c *fabrictest.Config)) {
+	t.Helper()
+	c := fabrictest.Config{Provider: "shm", Procs: n}
+	if change != nil {
+		change(&c)
+	}
+	fabrictest.Run(t, c)
+}
+
+// The law, over one process, two and four.
+func TestSoakConformance(t *testing.T) {
+	for _, n := range []int{1, 2, 4} {
+		t.Run(fmt.Sprintf("procs=%d", n), func(t *testing.T) { conform(t, n, nil) })
+	}
+}
+
+// featureGroups are what a run without a kernel feature is about; a soak runs all groups.
+func featureGroups(t *testing.T) []string {
+	return testutil.Pick(t, []string{
+		"messages", "rma", "keys", "atomics", "arena", "views", "lease", "ways", "death-F29", "kill", "close-races", "compute-private-F52", "idle",
+	}, nil)
+}
+
+// Each newer feature of the kernel is a probe with a fallback: the law holds without it.
+func TestSoakWithoutFeatures(t *testing.T) {
+	for _, name := range sys.FeatureNames() {
+		t.Run(name, func(t *testing.T) {
+			conform(t, 2, func(c *fabrictest.Config) {
+				c.Options, c.Groups = map[string]string{"disable": name}, featureGroups(t)
+			})
+		})
+	}
+}
+
+// F38: the same results without process_vm_readv and process_vm_writev, by option and because the sandbox forbids them.
+func TestSoakF38WithoutCrossMemory(t *testing.T) {
+	t.Run("off", func(t *testing.T) {
+		conform(t, 2, func(c *fabrictest.Config) {
+			c.Options, c.Groups = map[string]string{"cma": "off"}, featureGroups(t)
+		})
+	})
+	t.Run("seccomp", func(t *testing.T) {
+		testutil.Require(t, testutil.Program("python3"))
+		again(t, "^TestSoakConformance$/^procs=2$", "python3", "-c", denyCrossMemory)
+	})
+}
+
+// The other processes are in network and process namespaces of their own: only a socket in a folder reaches there.
+func TestSoakAcrossNamespaces(t *testing.T) {
+	testutil.Require(t, testutil.Superuser(), testutil.Program("unshare"))
+	dir, err := os.MkdirTemp("", "weft") //nolint:usetesting // a short path that other users may enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("the folder has %v, %v", left, err)
+		}
+		_ = os.RemoveAll(dir)
+	}()
+	conform(t, 2, func(c *fabrictest.Config) {
+		c.Options, c.Groups = map[string]string{"folder": dir}, featureGroups(t)
+		c.Launcher = []string{"unshare", "--net", "--pid", "--fork", "--kill-child", "--"}
+	})
+}
+
+// An ordinary user needs no right that only the superuser has.
+func TestSoakOrdinaryUser(t *testing.T) {
+	testutil.Require(t, testutil.Superuser(), testutil.Program("setpriv"))
+	again(t, "^TestSoakConformance$/^procs=2$", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs")
+}
+
+// again runs some of these tests once more, under a launcher, in a process of its own.
+func again(t *testing.T, tests string, launcher ...string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Where another user finds it: the folders of tests are closed.
+	dir, err := os.MkdirTemp("", "weft") //nolint:usetesting // a short path that other users may enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	copied := filepath.Join(dir, "again.test")
+	if err := os.WriteFile(copied, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	args := append(launcher[1:], copied, "-test.run", tests, "-test.timeout", "0", "-test.count", "1")
+	p := testutil.Start(t, dir, nil, launcher[0], args...)
+	<-p.Done()
+	if err := p.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, p.Output())
+	}
+}
+
+// denyCrossMemory is a launcher that has the kernel refuse process_vm_readv and process_vm_writev with EPERM, as sandboxes do.
+const denyCrossMemory = `
+import ctypes, os, platform, struct, sys
+first = {"x86_64": 310, "aarch64": 270}[platform.machine()]
+program = b"".join(struct.pack("HBBI", *i) for i in [
+    (0x20, 0, 0, 0),                 # the number of the call
+    (0x15, 1, 0, first),             # process_vm_readv
+    (0x15, 0, 1, first + 1),         # process_vm_writev
+    (0x06, 0, 0, 0x00050000 | 1),    # EPERM
+    (0x06, 0, 0, 0x7fff0000),        # allow
+])
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(Program(len(program) // 8, program)), 0, 0):
+    sys.exit("seccomp: errno %d" % ctypes.get_errno())
+os.execvp(sys.argv[1], sys.argv[1:])
+`
