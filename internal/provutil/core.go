@@ -54,6 +54,7 @@ type Core struct {
 	yield  func()
 	bell   func(engine int) (Bell, error)
 	tracer provider.Tracer
+	flush  func() // of a Flusher, or nil
 
 	armed    bool
 	stopped  bool
@@ -82,6 +83,9 @@ func NewCore(e Engine, c CoreConfig) *Core {
 	}
 	k.asleep.init()
 	k.sleeper.init()
+	if f, ok := e.(Flusher); ok {
+		k.flush = f.Flush
+	}
 	k.setSpin(c.Spin)
 	if k.yield != nil {
 		k.yields = c.Yields
@@ -164,6 +168,13 @@ func (c *Core) Nudge() {
 func (c *Core) Progress() {
 	c.pollOnce()
 	c.watch()
+}
+
+// flushMore publishes posts with the flag More, for a reading that does not poll. Locked.
+func (c *Core) flushMore() {
+	if c.flush != nil {
+		c.flush()
+	}
 }
 
 // pollOnce polls for a program: peers need not ring meanwhile. Locked.

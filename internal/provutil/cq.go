@@ -180,6 +180,8 @@ func (q *CQ) Read(out []provider.Completion) (int, error) {
 	defer q.core.Unlock()
 	if q.n < len(out) || q.n == 0 {
 		q.core.pollOnce()
+	} else {
+		q.core.flushMore()
 	}
 	n := q.take(out)
 	if q.closed && n == 0 && q.n == 0 {
@@ -206,6 +208,7 @@ func (q *CQ) Wait(ctx context.Context, out []provider.Completion) (int, error) {
 	q.core.Lock()
 	defer q.core.Unlock()
 	if q.n > 0 && !q.signal {
+		q.core.flushMore()
 		return q.take(out), nil
 	}
 	w := q.core.newWaiter()

@@ -19,3 +19,7 @@ type Engine interface {
 	// Disarm; ErrNotSupported if there is none. It belongs to the engine. Locked.
 	Descriptor() (int, error)
 }
+
+// Flusher is an Engine that keeps posts with the flag More back. Flush publishes them; Poll does so too. Reading a
+// queue that has completions enough does not poll, and flushes. Locked.
+type Flusher interface{ Flush() }

@@ -288,4 +288,7 @@ func (p *pair) cancel(context uint64) bool {
 	return true
 }
 
-var _ provutil.Engine = (*domain)(nil)
+var (
+	_ provutil.Engine  = (*domain)(nil)
+	_ provutil.Flusher = (*domain)(nil)
+)

@@ -61,11 +61,11 @@ func again(f *file) (*sys.Mapping, error) {
 // dial calls the peer. The answer comes later, but whether anybody is there is known now.
 func (p *pair) dial() error {
 	d, a := p.d, p.peer.addr
-	if a.boot != "" && a.boot != d.boot.String() {
+	if a.boot != d.boot.String() {
 		return fmt.Errorf("%w: it is on another node, or was there before a restart", provider.ErrUnreachable)
 	}
-	if !d.opts.allows(a.user(d.uid), d.uid) {
-		return fmt.Errorf("%w: it belongs to user %d, which the option allow-uid does not allow", provider.ErrUnreachable, a.user(d.uid))
+	if !d.opts.allows(a.uid, d.uid) {
+		return fmt.Errorf("%w: it belongs to user %d, which the option allow-uid does not allow", provider.ErrUnreachable, a.uid)
 	}
 	sock, err := d.reach(a)
 	if err != nil {
@@ -95,8 +95,8 @@ func (p *pair) dial() error {
 
 // reach connects to where an endpoint listens: the abstract name in our own network namespace, else the folder.
 func (d *domain) reach(a address) (sys.Socket, error) {
-	at := socketName(a.user(d.uid), a.name)
-	if a.net != 0 && a.net != d.net {
+	at := socketName(a.uid, a.name)
+	if a.net != d.net {
 		if a.path == "" {
 			return sys.Socket{}, fmt.Errorf("%w: it is in another network namespace, and has no folder", provider.ErrUnreachable)
 		}
@@ -135,7 +135,7 @@ func (p *pair) introduce(kind uint16, sock sys.Socket) error {
 // answer takes what the peer said, and says who we are.
 func (p *pair) answer(h *hello, fds []*sys.FD, sock sys.Socket) error {
 	p.inc = h.inc
-	p.peer.addr.inc = h.inc
+	p.peer.addr.inc, p.peer.addr.path = h.inc, h.path
 	if err := p.introduce(kindWelcome, sock); err != nil {
 		sys.CloseAll(fds)
 		_ = sock.Close()
@@ -260,6 +260,7 @@ func (p *pair) understand(kind uint16, body []byte, fds []*sys.FD) error {
 	case kind == kindDrop && p.state == pairUp:
 		return p.fewerSegments(body)
 	case kind == kindBell && p.state == pairUp:
+		p.d.rungOnce()
 		return nil
 	}
 	return fmt.Errorf("%w: kind %d out of turn", errMessage, kind)
@@ -280,7 +281,7 @@ func (p *pair) welcomed(h *hello, fds []*sys.FD) error {
 		return nil
 	}
 	p.inc = h.inc
-	p.peer.addr.inc = h.inc
+	p.peer.addr.inc, p.peer.addr.path = h.inc, h.path
 	return p.take(h, fds)
 }
 

@@ -2,12 +2,12 @@ package shm
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/testutil"
+	"github.com/weft-fabric/weft/memmon"
 )
 
 var roles []testutil.Role
@@ -107,16 +107,10 @@ func (s *side) good(c provider.Completion, kind provider.Kind, context uint64) p
 	return c
 }
 
-func (s *side) bad(c provider.Completion, kind provider.Kind, context uint64, want error) provider.Completion {
-	s.t.Helper()
-	if !errors.Is(c.Err, want) || c.Kind != kind || c.Context != context {
-		s.t.Fatalf("completion %+v, want %v with context %d and %v", c, kind, context, want)
-	}
-	return c
-}
-
 func mk(b []byte, p provider.Peer, context uint64) provider.Op {
 	return provider.Op{Local: provider.Segment{Bytes: b}, Peer: p, Context: context}
 }
 
 func recvOp(b []byte, context uint64) provider.Op { return mk(b, 0, context) }
+
+func heapBytes(n int) memmon.Kind { return memmon.HeapBytes(make([]byte, n)) }

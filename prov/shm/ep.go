@@ -191,7 +191,7 @@ func (ep *endpoint) close() {
 		return
 	}
 	d := ep.d
-	d.flush()
+	d.Flush()
 	ep.closed = true
 	ep.unlisten()
 	for len(ep.strangers) > 0 {

@@ -13,12 +13,6 @@ func opError(op string, addr provider.Address, err error) error {
 	return &provider.OpError{Op: op, Provider: Name, Addr: addr, Err: err}
 }
 
-// verbs name operations in errors.
-var verbs = [...]string{
-	provider.SendDone: "send", provider.RecvDone: "recv", provider.TSendDone: "send tagged", provider.TRecvDone: "recv tagged",
-	provider.ReadDone: "read", provider.WriteDone: "write", provider.AtomicDone: "atomic", provider.RemoteWrite: "remote write",
-}
-
 // systemError adds what a program can test for to what the kernel said.
 func systemError(err error) error {
 	switch {

@@ -56,15 +56,21 @@ func (ep *endpoint) bind() error {
 	return err
 }
 
-// stale says whether the socket file was left behind by somebody who died, and removes it then. Whoever holds the
-// abstract name is the only one of this namespace who can.
+// stale says whether the socket file was left behind by somebody who died, and removes it then: the next owner of the
+// name, who cannot bind it, and peers who saw the death do so.
 func stale(at sys.UnixAddress) bool {
+	before, err := os.Lstat(at.Name)
+	if err != nil || before.Mode().Type() != os.ModeSocket {
+		return false
+	}
 	sock, err := sys.ConnectUnix(at, sys.SeqPacket)
 	if err == nil {
 		_ = sock.Close()
 		return false
 	}
-	return errors.Is(err, syscall.ECONNREFUSED) && os.Remove(at.Name) == nil
+	// A successor may have taken the name meanwhile: then it is another file.
+	after, statErr := os.Lstat(at.Name)
+	return errors.Is(err, syscall.ECONNREFUSED) && statErr == nil && os.SameFile(before, after) && os.Remove(at.Name) == nil
 }
 
 func (ep *endpoint) listenAt(at sys.UnixAddress, path string) error {
@@ -249,11 +255,11 @@ func (h *hello) descriptors() int {
 // welcome makes a pair with a stranger who has said who it is.
 func (ep *endpoint) welcome(s *stranger) {
 	h := s.hello
-	p := ep.pairWith(h.from, h.inc, s.uid)
+	p := ep.pairWith(h, s.uid)
 	if p != nil && p.state == pairUp {
 		// It has ended its side and calls anew, or lies. We have not heard of the end yet.
 		p.ready(sys.Readable)
-		p = ep.pairWith(h.from, h.inc, s.uid)
+		p = ep.pairWith(h, s.uid)
 	}
 	if p != nil && p.state == pairDialing {
 		// Both have called. The call of the smaller incarnation counts; ours, if it does, may still fail, and then

@@ -1,9 +1,9 @@
 package shm
 
 import (
-	"github.com/weft-fabric/weft/fabric/fabrictest"
 	"testing"
 
+	"github.com/weft-fabric/weft/fabric/fabrictest"
 	"github.com/weft-fabric/weft/internal/testutil"
 )
 

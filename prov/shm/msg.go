@@ -82,19 +82,20 @@ func (ep *endpoint) send(kind provider.Kind, o *provider.Op) error {
 	if err != nil {
 		return err
 	}
-	if p.state == pairUp && p.messages.len() == 0 && p.notes.len() == 0 && len(p.writing) == 0 && o.Flags&(provider.Fence|provider.DeliveryComplete) == 0 &&
-		o.Len() <= maxInline && p.inline(kind, o.Flags, o.Tag, o.Data, provutil.VectorOf(o), 0) {
-		p.sent(o.Len())
+	if n := len(o.Local.Bytes); p.state == pairUp && p.messages.len() == 0 && p.notes.len() == 0 && len(p.writing) == 0 && p.wroteAt == p.saidAfter &&
+		o.Flags&(provider.Fence|provider.DeliveryComplete) == 0 && o.Locals == nil && n <= maxInline && p.putShort(kind, o) {
+		p.out(o.Flags) // first: the rest is no part of the latency, and the peer polls the line that we have just taken
+		p.sent(n)
 		c := &ep.d.scratch
-		*c = provider.Completion{Context: o.Context, Kind: kind, Len: uint64(o.Len()), Source: p.peer.id}
+		*c = provider.Completion{Context: o.Context, Kind: kind, Len: uint64(n), Source: p.peer.id}
 		ep.count(c)
 		ep.push(ep.sendCQ, o.Flags.Has(provider.Quiet))
-	} else {
-		n := p.newOp(kind, o)
-		n.pin(o)
-		p.messages.push(n)
-		p.start()
+		return nil
 	}
+	n := p.newOp(kind, o)
+	n.pin(o)
+	p.messages.push(n)
+	p.start()
 	p.out(o.Flags)
 	ep.d.unfinished()
 	return nil
@@ -129,13 +130,13 @@ func (p *pair) out(f provider.Flags) {
 
 // pin remembers that the message lies in a block of our arena, so that it is not used anew before the peer has
 // taken it.
-func (n *op) pin(o *provider.Op) {
-	m, ok := o.Local.Memory.(*memory)
-	if !ok || n.own != nil || len(o.Locals) > 0 || m.domain != n.pair.d || m.kind != nil || m.closed || n.length <= maxInline || n.length > placeMax {
+func (o *op) pin(from *provider.Op) {
+	m, ok := from.Local.Memory.(*memory)
+	if !ok || o.own != nil || len(from.Locals) > 0 || m.domain != o.pair.d || m.kind != nil || m.closed || o.length <= maxInline || o.length > placeMax {
 		return
 	}
-	if _, inside := m.position(o.Local.Bytes); inside {
-		n.mem = m
+	if _, inside := m.position(from.Local.Bytes); inside {
+		o.mem = m
 		m.pins.Add(1)
 	}
 }

@@ -2,7 +2,6 @@ package shm
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -110,10 +109,10 @@ func TestF35ManyUnexpected(t *testing.T) {
 	}
 	for range sent {
 		if c := b.wait(); c.Err != nil || c.Tag != c.Context {
-			t.Fatal(fmt.Sprintf("%+v", c))
+			t.Fatalf("%+v", c)
 		}
 		if c := a.wait(); c.Err != nil {
-			t.Fatal(fmt.Sprintf("%+v", c))
+			t.Fatalf("%+v", c)
 		}
 	}
 	for tag, b := range bufs {

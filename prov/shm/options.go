@@ -2,14 +2,12 @@ package shm
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/weft-fabric/weft/fabric/provider"
-	"github.com/weft-fabric/weft/internal/suggest"
+	"github.com/weft-fabric/weft/internal/provutil"
 	"github.com/weft-fabric/weft/internal/sys"
 )
 
@@ -19,57 +17,34 @@ type options struct {
 	folder   string
 	users    map[uint32]bool // allowed besides our own
 	anyUser  bool
-	cma      bool
 	prefault uint64
+	cma      string
 }
 
 const defaultPrefault = 64 << 20
 
-// optionTable has each option's name and how it is set.
-var optionTable = map[string]func(o *options, value string) error{
-	"disable":   (*options).setDisable,
-	"folder":    (*options).setFolder,
-	"allow-uid": (*options).setUsers,
-	"cma":       func(o *options, v string) error { return choose(&o.cma, v, "auto", "off") },
-	"prefault":  (*options).setPrefault,
-}
-
-func parseOptions(m map[string]string) (options, error) {
-	o := options{cma: true, prefault: defaultPrefault}
-	names := slices.Sorted(maps.Keys(optionTable))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		set, ok := optionTable[name]
-		if !ok {
-			hint := "there are " + strings.Join(names, ", ")
-			if near := suggest.Nearest(name, names); near != "" {
-				hint = fmt.Sprintf("did you mean %q?", near)
-			}
-			return options{}, fmt.Errorf("unknown option %q, %s: %w", name, hint, provider.ErrInvalid)
-		}
-		if err := set(&o, m[name]); err != nil {
-			return options{}, fmt.Errorf("option %s=%s: %w: %w", name, m[name], err, provider.ErrInvalid)
-		}
-	}
-	return o, nil
-}
-
-// choose sets a switch that has two words.
-func choose(to *bool, value, yes, no string) error {
-	if value != yes && value != no {
-		return fmt.Errorf("it is %q or %q", yes, no)
-	}
-	*to = value == yes
-	return nil
+func parseOptions(given map[string]string) (options, error) {
+	o := options{prefault: defaultPrefault, cma: "auto"}
+	err := provutil.Options{
+		"disable":   o.setDisable,
+		"folder":    o.setFolder,
+		"allow-uid": o.setUsers,
+		"cma":       provutil.ChoiceOption(&o.cma, "auto", "off"),
+		"prefault":  provutil.SizeOption(&o.prefault, 0, 1<<46),
+	}.Set(given)
+	return o, err
 }
 
 func (o *options) setDisable(v string) (err error) {
-	o.features, err = sys.DisableFeatures(v)
+	if o.features, err = sys.DisableFeatures(v); err != nil {
+		err = fmt.Errorf("%w: %w", provider.ErrInvalid, err)
+	}
 	return err
 }
 
 func (o *options) setFolder(v string) error {
 	if !filepath.IsAbs(v) {
-		return fmt.Errorf("it is no absolute path")
+		return fmt.Errorf("it is no absolute path: %w", provider.ErrInvalid)
 	}
 	o.folder = filepath.Clean(v)
 	return nil
@@ -84,16 +59,11 @@ func (o *options) setUsers(v string) error {
 	for word := range strings.SplitSeq(v, ",") {
 		uid, err := strconv.ParseUint(strings.TrimSpace(word), 10, 32)
 		if err != nil {
-			return fmt.Errorf("%q is no user id", word)
+			return fmt.Errorf("%q is no user id: %w", word, provider.ErrInvalid)
 		}
 		o.users[uint32(uid)] = true
 	}
 	return nil
-}
-
-func (o *options) setPrefault(v string) (err error) {
-	o.prefault, err = strconv.ParseUint(v, 10, 64)
-	return err
 }
 
 // allows says whether a user may connect, or be connected to.

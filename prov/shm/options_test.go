@@ -11,13 +11,13 @@ import (
 
 func TestOptions(t *testing.T) {
 	o, err := parseOptions(nil)
-	if err != nil || !o.cma || o.prefault != defaultPrefault || o.folder != "" || o.allows(1, 2) || !o.allows(2, 2) {
+	if err != nil || o.prefault != defaultPrefault || o.folder != "" || o.allows(1, 2) || !o.allows(2, 2) {
 		t.Errorf("no options: %+v, %v", o, err)
 	}
 	o, err = parseOptions(map[string]string{
-		"disable": "cma, pidfd", "folder": "/run/user/7/", "allow-uid": "5, 6", "cma": "off", "prefault": "0",
+		"disable": "cma, pidfd", "folder": "/run/user/7/", "allow-uid": "5, 6", "prefault": "0",
 	})
-	if err != nil || o.cma || o.prefault != 0 || o.folder != "/run/user/7" || !o.allows(5, 1) || o.allows(7, 1) {
+	if err != nil || o.prefault != 0 || o.folder != "/run/user/7" || !o.allows(5, 1) || o.allows(7, 1) {
 		t.Errorf("options: %+v, %v", o, err)
 	}
 	if o.features.Has(sys.CrossMemory) {
@@ -30,7 +30,7 @@ func TestOptions(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	for name, values := range map[string][]string{
-		"disable": {"nothing"}, "folder": {"", "a/b"}, "allow-uid": {"", "x", "1,", "-1"}, "cma": {"", "on"}, "prefault": {"", "-1"},
+		"disable": {"nothing"}, "folder": {"", "a/b"}, "cma": {"", "on"}, "allow-uid": {"", "x", "1,", "-1"}, "prefault": {"", "-1"},
 		"foldr": {"/x"}, "something-else": {""},
 	} {
 		for _, v := range values {
@@ -40,7 +40,7 @@ func TestBadOptions(t *testing.T) {
 			}
 		}
 	}
-	if _, err := parseOptions(map[string]string{"foldr": "/x"}); !strings.Contains(err.Error(), `did you mean "folder"?`) {
+	if _, err := parseOptions(map[string]string{"foldr": "/x"}); !strings.Contains(err.Error(), `do you mean "folder"?`) {
 		t.Error(err)
 	}
 }

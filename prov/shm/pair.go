@@ -54,7 +54,6 @@ type pair struct {
 	bellToken uint64
 	peerBell  sys.Eventfd
 	rung      uint64 // the epoch of the peer's for which we have rung
-	unrung    bool   // something was published since
 
 	rings
 	controlSent uint64 // records
@@ -90,7 +89,7 @@ type pair struct {
 // newPair makes the pair, with nothing in it.
 func (ep *endpoint) newPair(to *peer) *pair {
 	p := &pair{d: ep.d, ep: ep, peer: to, inc: to.addr.inc}
-	p.self = to.addr.agrees(ep.addr, ep.d.uid)
+	p.self = to.addr.agrees(ep.addr)
 	to.pairs = append(to.pairs, p)
 	ep.pairs = append(ep.pairs, p)
 	return p
@@ -120,10 +119,16 @@ func (p *pair) prepare() error {
 // bell is the pair as the source of its eventfd.
 type bell pair
 
-// ready takes the ring. A peer rings once for each epoch: if we sleep on, for all it knows, it must be able to ring again.
+// ready takes the ring.
 func (b *bell) ready(sys.Events) {
 	_, _ = b.bell.Drain()
-	if d := b.d; d.epoch&1 == 1 {
+	b.d.rungOnce()
+}
+
+// rungOnce begins a new epoch if we are armed: a peer rings once in each, and may have to ring again before we have been
+// awake.
+func (d *domain) rungOnce() {
+	if d.epoch&1 == 1 {
 		d.epoch += 2
 		d.home.armed.Store(d.epoch)
 	}

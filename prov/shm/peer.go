@@ -35,16 +35,25 @@ func (d *domain) Insert(a provider.Address) (provider.Peer, error) {
 	return p.id, nil
 }
 
-// insert finds or makes the peer. An address with less in it is the same peer as one with more, as long as what
-// both say agrees.
+// insert finds or makes the peer. What an address does not say is as it is here, but for the incarnation: an address
+// without one is the same peer as one with it.
 func (d *domain) insert(addr address) (*peer, error) {
+	text := provider.Address(addr.String())
+	if addr.boot == "" {
+		addr.boot = d.boot.String()
+	}
+	if addr.net == 0 {
+		addr.net = d.net
+	}
+	if !addr.has {
+		addr.uid, addr.has = d.uid, true
+	}
 	for _, p := range d.byName[addr.name] {
-		if p.addr.agrees(addr, d.uid) {
+		if p.addr.agrees(addr) {
 			p.addr.inc = max(p.addr.inc, addr.inc)
 			return p, nil
 		}
 	}
-	text := provider.Address(addr.String())
 	id, value, _, err := d.av.Insert(text)
 	if err != nil {
 		return nil, err
@@ -55,17 +64,9 @@ func (d *domain) insert(addr address) (*peer, error) {
 	return p, nil
 }
 
-// agrees says whether two addresses can be one endpoint's.
-func (p address) agrees(q address, own uint32) bool {
-	return p.name == q.name && (p.inc == 0 || q.inc == 0 || p.inc == q.inc) && p.user(own) == q.user(own) &&
-		(p.boot == "" || q.boot == "" || p.boot == q.boot) && (p.net == 0 || q.net == 0 || p.net == q.net)
-}
-
-func (p address) user(own uint32) uint32 {
-	if p.has {
-		return p.uid
-	}
-	return own
+// agrees says whether two addresses, of which all but the incarnation is known, can be one endpoint's.
+func (p address) agrees(q address) bool {
+	return p.name == q.name && (p.inc == 0 || q.inc == 0 || p.inc == q.inc) && p.uid == q.uid && p.boot == q.boot && p.net == q.net
 }
 
 // Address is the address of a peer.
@@ -119,6 +120,9 @@ func (d *domain) bury(p *peer, why error) {
 	d.forgetName(p)
 	d.av.Bury(p.id)
 	d.gone = true
+	if d.opts.folder != "" && p.addr.path == d.opts.folder {
+		stale(folderName(p.addr.path, p.addr.name))
+	}
 	if d.tracer.PeerGone != nil {
 		d.tracer.PeerGone(p.id, p.text, why)
 	}
@@ -134,17 +138,22 @@ func (p *peer) pair(ep *endpoint) *pair {
 	return nil
 }
 
-// pairWith finds the pair with an endpoint that says it has this name, incarnation and user.
-func (ep *endpoint) pairWith(name string, inc uint64, uid uint32) *pair {
-	for _, p := range ep.d.byName[name] {
-		if !p.addr.agrees(address{name: name, inc: inc, uid: uid, has: true}, ep.d.uid) {
+// address is that of who says the hello.
+func (h *hello) address(uid uint32) address {
+	return address{name: h.from, boot: h.boot.String(), inc: h.inc, net: h.net, path: h.path, uid: uid, has: true}
+}
+
+// pairWith finds the pair with an endpoint that says it has this name and incarnation.
+func (ep *endpoint) pairWith(h *hello, uid uint32) *pair {
+	for _, p := range ep.d.byName[h.from] {
+		if !p.addr.agrees(h.address(uid)) {
 			continue
 		}
 		q := p.pair(ep)
 		if q == nil {
 			q = ep.newPair(p)
 		}
-		if q.inc == 0 || q.inc == inc {
+		if q.inc == 0 || q.inc == h.inc {
 			return q
 		}
 	}
@@ -153,7 +162,7 @@ func (ep *endpoint) pairWith(name string, inc uint64, uid uint32) *pair {
 
 // newcomer makes peer and pair for somebody who was not inserted here.
 func (ep *endpoint) newcomer(h *hello, uid uint32) (*pair, error) {
-	p, err := ep.d.insert(address{name: h.from, boot: ep.d.boot.String(), inc: h.inc, net: h.net, path: h.path, uid: uid, has: true})
+	p, err := ep.d.insert(h.address(uid))
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ const (
 	dataRecords    = 64
 	controlRecords = 64
 	copyBytes      = 256 << 10
-	socketPolls    = 64 // one poll in so many looks at descriptors
+	socketPolls    = 256 // one poll in so many looks at descriptors
 )
 
 // Poll moves all that can move now. It is called by the core with the lock held.
@@ -23,7 +23,7 @@ func (d *domain) Poll() bool {
 	// While it is armed, a program's own event loop may have seen a bell, and waits for the next.
 	if d.news.Load() || d.epoch&1 == 1 || d.ticks%socketPolls == 0 {
 		d.news.Store(false)
-		moved = d.watcher.poll()
+		moved = d.poll()
 	}
 	for i := 0; i < len(d.pairs); i++ {
 		p := d.pairs[i]
@@ -34,13 +34,13 @@ func (d *domain) Poll() bool {
 			i-- // it ended
 		}
 	}
-	d.flush()
+	d.Flush()
 	d.reap()
 	return moved
 }
 
-// flush publishes what posts have left for later.
-func (d *domain) flush() {
+// Flush publishes what posts have left for later.
+func (d *domain) Flush() {
 	for i, p := range d.dirty {
 		d.dirty[i] = nil
 		p.dirty = false
@@ -188,7 +188,12 @@ func (p *pair) pollData() bool {
 		return false // we are called from within
 	}
 	p.reading = true
-	defer func() { p.reading = false }()
+	moved := p.readData()
+	p.reading = false
+	return moved
+}
+
+func (p *pair) readData() bool {
 	moved := false
 	for range dataRecords {
 		b, err := p.dataIn.Peek()
@@ -198,6 +203,13 @@ func (p *pair) pollData() bool {
 		}
 		if b == nil {
 			break
+		}
+		if p.takeShort(b) {
+			moved = true
+			if p.dataIn.Advance() {
+				p.fed()
+			}
+			continue
 		}
 		r := &p.d.record
 		if err := r.parse(b, false); err != nil {
@@ -248,7 +260,12 @@ func (p *pair) pollControl() bool {
 		return false
 	}
 	p.obeying = true
-	defer func() { p.obeying = false }()
+	moved := p.readControl()
+	p.obeying = false
+	return moved
+}
+
+func (p *pair) readControl() bool {
 	n := 0
 	for ; n < controlRecords; n++ {
 		b, err := p.controlIn.Peek()
@@ -294,7 +311,7 @@ func (p *pair) say(r *record) {
 	if p.replies.len() == 0 && p.write(r) {
 		return
 	}
-	if p.replies.len() > 64+2*(p.peerDepth+p.ep.depth) {
+	if p.replies.len() > 64+2*(p.peerDepth+p.ep.depth)*maxRemotes { // each operation may ask so many times
 		p.breach(errors.New("it asks without taking the answers"))
 		return
 	}
@@ -355,17 +372,17 @@ func (d *domain) Disarm() {
 
 // Park sleeps until a descriptor is ready, or Unpark.
 func (d *domain) Park() {
-	_ = d.watcher.poller.Park(d.background, nil)
+	_ = d.poller.Park(d.background, nil)
 	d.news.Store(true)
 }
 
 // Unpark ends Park.
-func (d *domain) Unpark() { d.watcher.poller.Kick() }
+func (d *domain) Unpark() { d.poller.Kick() }
 
 // Descriptor is the domain's descriptor of all that can wake it.
 func (d *domain) Descriptor() (int, error) {
 	if d.closed {
 		return -1, provider.ErrClosed
 	}
-	return d.watcher.poller.Fd(), nil
+	return d.poller.Fd(), nil
 }

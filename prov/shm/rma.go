@@ -147,7 +147,6 @@ func (p *pair) drop(s spot) {
 	p.users--
 	if p.state == pairEnded && p.users == 0 {
 		p.d.dead = append(p.d.dead, p)
-		p.d.reap()
 	}
 }
 

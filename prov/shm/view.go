@@ -29,6 +29,7 @@ func (v *view) Release() {
 	v.done = true
 	d.stats.Views--
 	v.pair.drop(v.spot)
+	d.reap()
 }
 
 // View maps n bytes of a peer's arena.

@@ -1,0 +1,85 @@
+package shm
+
+import (
+	"encoding/binary"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/provutil"
+)
+
+// The way of the short message, which is nothing but inline and accept with all that is not needed left out: it is what
+// the latency of the provider is made of.
+
+// shortFlags are all that a record of a short message has.
+const shortFlags = recTagged | recData
+
+// putShort is inline for a message without an acknowledgement, when no write is before it.
+func (p *pair) putShort(kind provider.Kind, o *provider.Op) bool {
+	n, flags, head := len(o.Local.Bytes), uint64(0), 2*wordLen
+	if kind == provider.TSendDone {
+		flags = recTagged
+	}
+	if o.Flags.Has(provider.RemoteData) {
+		flags |= recData
+		head += wordLen
+	}
+	b, err := p.data.Reserve(head + n)
+	if err != nil {
+		return p.noRoom(err)
+	}
+	binary.LittleEndian.PutUint64(b, opInline|flags<<8)
+	binary.LittleEndian.PutUint64(b[wordLen:], o.Tag)
+	if flags&recData != 0 {
+		binary.LittleEndian.PutUint64(b[2*wordLen:], o.Data)
+	}
+	copy(b[head:], o.Local.Bytes)
+	p.data.Commit()
+	return true
+}
+
+// takeShort is accept for a message that is here in whole, that nobody has to acknowledge, and that a plain receive waits
+// for. False: accept does it.
+func (p *pair) takeShort(b []byte) bool {
+	if len(b) < 3*wordLen {
+		return false
+	}
+	w := binary.LittleEndian.Uint64(b)
+	flags := w >> 8
+	if uint8(w) != opInline || flags&^shortFlags != 0 {
+		return false
+	}
+	tag, payload := binary.LittleEndian.Uint64(b[wordLen:]), b[2*wordLen:]
+	ep := p.ep
+	r := ep.matcher.Match(flags&recTagged != 0, p.peer.id, tag)
+	if r == nil || r.Flags.Has(provider.Multi) || r.Buffer.More != nil {
+		return false
+	}
+	c := &ep.d.scratch
+	*c = provider.Completion{Context: r.Context, Kind: recvKind(r), Source: p.peer.id}
+	if r.Tagged {
+		c.Tag = tag
+	}
+	if flags&recData != 0 {
+		c.Data, c.Flags = binary.LittleEndian.Uint64(payload), provider.HasData
+		payload = payload[wordLen:]
+	}
+	n := copy(r.Buffer.First, payload)
+	c.Len = uint64(n)
+	if n < len(payload) {
+		c.Err = opError(provutil.OpName(c.Kind), p.peer.text, provider.ErrTruncated)
+	}
+	ep.matcher.Remove(r)
+	p.received(c.Len)
+	ep.count(c)
+	ep.push(ep.recvCQ, r.Flags.Has(provider.Quiet))
+	ep.freeRecv(r)
+	return true
+}
+
+// received counts a message.
+func (p *pair) received(n uint64) {
+	p.d.stats.Received++
+	p.d.stats.BytesRecv += n
+	p.peer.stats.Received++
+	p.peer.stats.BytesRecv += n
+}
