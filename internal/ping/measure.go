@@ -3,6 +3,7 @@ package ping
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric"
@@ -85,9 +86,10 @@ func (e *end) size(ctx context.Context, w Work, size int) (Result, error) {
 	return res, nil
 }
 
+// add adds; the kernel counts in microseconds.
 func (c *CPU) add(d CPU) {
-	c.Local += d.Local
-	c.Peer += d.Peer
+	c.Local = math.Round((c.Local+d.Local)*1e6) / 1e6
+	c.Peer = math.Round((c.Peer+d.Peer)*1e6) / 1e6
 }
 
 // measured is what a phase gave.
