@@ -34,9 +34,11 @@ fuzz:
 soak:
 	scripts/soak.sh $(LINES)
 
-# Steps over sockets against the real ADIOS2; below ten minutes. make bench BENCHFLAGS='-only "8 MiB"'
+# Steps over sockets against the real ADIOS2, operations over shared memory against libfabric; a quarter
+# of an hour. make bench TABLES=shm BENCHFLAGS='-only "8 B"'
+TABLES ?= sockets shm
 bench:
-	go run ./bench $(BENCHFLAGS)
+	for table in $(TABLES); do go run ./bench -table $$table $(BENCHFLAGS) || exit; done
 
 # The benchmarks of single packages.
 bench-go:

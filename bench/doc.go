@@ -1,7 +1,10 @@
 // Command bench measures what a step costs, against the real ADIOS2 on the same
-// machine in the same run, and prints a table: ours, theirs, ratio, spread.
+// machine in the same run, and prints a table: ours, theirs, ratio, spread. With
+// -table shm it does the same for operations over shared memory, against libfabric.
 //
-//	go run ./bench [-rounds N] [-seconds S] [-only REGEXP] [-json] [-cpuprofile DIR]
+//	go run ./bench [-table sockets|shm] [-rounds N] [-seconds S] [-only REGEXP] [-json] [-cpuprofile DIR]
+//
+// # Steps over sockets
 //
 // A row is a payload, in one variable or in many, a number of writer and reader
 // ranks, and a queue limit. In each round every row runs all four
@@ -19,6 +22,17 @@
 // does the same by ADIOS2's public interface, with and without MPI; it is compiled in a Debian root
 // with ADIOS2 (interop/root.sh). Where there can be no root the Weft rows are
 // measured alone, and the table says so.
+//
+// # Operations over shared memory
+//
+// A row is a latency, a bandwidth or a rate of messages, reads, writes or views (package
+// internal/ping, which weft ping uses too), or the longest pause of the garbage collector
+// beside a goroutine that waits. In each round every row is done by Weft and, where
+// fi_pingpong has such a test, by libfabric: by that of the machine, if the program is
+// installed, and by that of the Debian root. A row has a fixed number of
+// operations; -seconds and -cpuprofile do not matter.
+//
+// # Processes
 //
 // The process that is started runs the others, one pair at a time, and ends
 // them with itself, however it ends. The package is no library.

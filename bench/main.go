@@ -29,9 +29,12 @@ const (
 // mainCode runs the program and returns its exit code.
 func mainCode(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var err error
-	if len(args) > 0 && args[0] == roleWord {
-		err = roleMain(ctx, args[1:])
-	} else {
+	switch {
+	case len(args) > 0 && args[0] == roleWord:
+		err = underParent(ctx, func(ctx context.Context) error { return runRole(ctx, args[1:]) })
+	case len(args) > 0 && isShmWord(args[0]):
+		err = underParent(ctx, func(ctx context.Context) error { return shmMain(ctx, args) })
+	default:
 		err = benchMain(ctx, args, stdout, stderr)
 	}
 	switch {
@@ -48,10 +51,11 @@ func mainCode(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	return 1
 }
 
-func roleMain(ctx context.Context, args []string) error {
+// underParent runs what a process does that another one of us has started.
+func underParent(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := watchStdin(ctx)
 	defer cancel()
-	return runRole(ctx, args)
+	return work(ctx)
 }
 
 var errUsage = errors.New("bench: bad command line")
@@ -67,17 +71,32 @@ func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return err
 	}
 	c.log, c.self = stderr, []string{self}
+	if c.table == shmTable {
+		rep, err := runShm(ctx, c)
+		return write(stdout, rep, err, asJSON, writeShmTable)
+	}
 	rep, err := run(ctx, c)
+	return write(stdout, rep, err, asJSON, writeTable)
+}
+
+// write writes a report, unless there is none.
+func write[R any](w io.Writer, rep R, err error, asJSON bool, table func(io.Writer, R) error) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		e := json.NewEncoder(stdout)
-		e.SetIndent("", "\t")
-		return e.Encode(rep)
+	if !asJSON {
+		return table(w, rep)
 	}
-	return writeTable(stdout, rep)
+	e := json.NewEncoder(w)
+	e.SetIndent("", "\t")
+	return e.Encode(rep)
 }
+
+// The tables.
+const (
+	socketsTable = "sockets"
+	shmTable     = "shm"
+)
 
 // parseFlags reads the command line. The defaults take less than ten minutes.
 func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err error) {
@@ -85,6 +104,7 @@ func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err err
 	f.SetOutput(stderr)
 	f.IntVar(&c.rounds, "rounds", 5, "how often each pair runs")
 	f.Float64Var(&c.seconds, "seconds", 1.2, "how long each pair is measured in a round")
+	f.StringVar(&c.table, "table", socketsTable, "what is measured: steps over `sockets` against ADIOS2, or shm: operations over shared memory against libfabric")
 	only := f.String("only", "", "measure the rows and paths that match this `regexp`, as \"8 MiB, queue 1, put, get, Weft → ADIOS2\"")
 	f.BoolVar(&asJSON, "json", false, "print JSON, with every sample")
 	f.StringVar(&c.profile, "cpuprofile", "", "write CPU profiles of the Weft processes to this `folder`")
@@ -96,6 +116,9 @@ func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err err
 	}
 	if f.NArg() > 0 || c.rounds < 1 || !(c.seconds > 0 && c.seconds <= 60) {
 		return c, false, fmt.Errorf("%w: want rounds of at least 1, seconds up to 60, and no words besides flags", errUsage)
+	}
+	if c.table != socketsTable && c.table != shmTable {
+		return c, false, fmt.Errorf("%w: -table is %s or %s, not %q", errUsage, socketsTable, shmTable, c.table)
 	}
 	c.only, err = regexp.Compile(*only)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // TestMain lets the test binary stand for the program: the runner under test
 // starts it with the arguments of a role.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == roleWord {
+	if len(os.Args) > 1 && (os.Args[1] == roleWord || isShmWord(os.Args[1])) {
 		os.Exit(mainCode(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	testutil.Main(m)

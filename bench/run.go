@@ -15,6 +15,7 @@ import (
 
 // config is what a run was asked for.
 type config struct {
+	table   string
 	rounds  int
 	seconds float64 // of each pair, after warming up
 	only    *regexp.Regexp

@@ -10,7 +10,7 @@
 #   --chdir DIR            start CMD in DIR (a path inside the root; default /)
 #
 # SUITE is trixie or sid, or one of these with "-dev": a root with a compiler and the headers of
-# ADIOS2 in both flavours, for the programs of bench.
+# ADIOS2 in both flavours, and with the programs of libfabric, for bench.
 #
 # Roots live outside the tree, in ${WEFT_ROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft/roots}.
 # Everything but the root's path, and what CMD prints, goes to stderr. README.md beside this file
@@ -45,7 +45,8 @@ use_recipe() {
 	*-dev)
 		recipe_packages() {
 			echo python3 python3-numpy python3-adios2 python3-adios2-serial \
-				g++ libadios2-serial-c++11-dev libadios2-mpi-c++11-dev libopenmpi-dev openmpi-bin
+				g++ libadios2-serial-c++11-dev libadios2-mpi-c++11-dev libopenmpi-dev openmpi-bin \
+				libfabric-bin
 		}
 		;;
 	esac

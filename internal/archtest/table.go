@@ -89,6 +89,9 @@ var table = []row{
 	{pkg: "internal/shmem", may: []string{"internal/sys"}, others: core},
 	{pkg: "internal/sys", others: core},
 
+	// What the command and the benchmarks measure with. It pins threads, which only sys can.
+	{pkg: "internal/ping", may: []string{"fabric", "memmon", "internal/sys"}, tests: []string{"prov/*", "internal/fakeprov", "fabric/provider"}, others: core},
+
 	// Small help for everybody: no arrows out.
 	{pkg: "internal/suggest"},
 	{pkg: "internal/invariants"},
@@ -103,7 +106,7 @@ var table = []row{
 	{pkg: "metrics", may: []string{"sst", "step", "fabric", "memmon"}, others: []string{"github.com/prometheus/client_golang"}},
 	{
 		pkg:    "cmd/...",
-		may:    slices.Concat([]string{"cmd/...", "internal/suggest"}, public),
+		may:    slices.Concat([]string{"cmd/...", "internal/suggest", "internal/ping"}, public),
 		tests:  []string{"internal/wire/*", "internal/fakeprov"},
 		others: interfaces,
 	},

@@ -162,3 +162,9 @@ func NewRobustOwner(*Mapping, []int, Features) (*RobustOwner, error) { return ni
 
 // Close is not available here.
 func (*RobustOwner) Close() error { return nil }
+
+// Affinity is not available here.
+func Affinity(int) ([]int, error) { return nil, ErrNotSupported }
+
+// SetAffinity is not available here.
+func SetAffinity(int, []int) error { return ErrNotSupported }

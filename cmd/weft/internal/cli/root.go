@@ -38,6 +38,7 @@ command attaches to a stream, that can HANG OR CRASH an ADIOS2 writer.`,
   weft pipe run.bp replay
   weft stat sim
   weft info
+  weft ping
   weft completion bash > weft.bash`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -54,7 +55,7 @@ command attaches to a stream, that can HANG OR CRASH an ADIOS2 writer.`,
 	root.SetErr(env.Stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newLs(env), newDump(env), newPipe(env), newStat(env), newParams(env), newInfo(env), newDemo(env), newDemoWriter(env), newDemoReader(env), newVersion(env))
+	root.AddCommand(newLs(env), newDump(env), newPipe(env), newStat(env), newParams(env), newInfo(env), newPing(env), newPingPeer(env), newDemo(env), newDemoWriter(env), newDemoReader(env), newVersion(env))
 	strictCompletion(root)
 	return root
 }

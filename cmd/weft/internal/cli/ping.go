@@ -1,0 +1,279 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-fabric/weft/fabric"
+	"github.com/weft-fabric/weft/internal/ping"
+)
+
+// pingSide are the flags that both sides have.
+type pingSide struct {
+	provider, wait, progress string
+}
+
+type pingOptions struct {
+	pingSide
+	op, size, pin   string
+	iters           int
+	listen, connect string
+	json            bool
+}
+
+// anyName is the value of --listen without one.
+const anyName = "?"
+
+// loopName is the provider whose other side cannot be another process.
+const loopName = "loop"
+
+func newPing(env Env) *cobra.Command {
+	var opt pingOptions
+	cmd := &cobra.Command{
+		Use:        "ping [flags]",
+		SuggestFor: []string{"pingpong", "fi_pingpong", "latency", "bandwidth", "perf"},
+		Short:      "Measure latency and rates of a provider, between two processes of this machine",
+		Example: `  weft ping
+  weft ping --op read --size 4K,1M,64M
+  weft ping --size 8 --wait sleep --pin same --json
+  weft ping --listen=here          # in one terminal, and in another one:
+  weft ping --connect shm://here --op view --size 1M`,
+		Long: `Start a second process and measure what operations between the two cost: latency, MB/s,
+operations a second, and the processor time of both sides. With loop the other side is in
+this process. All data are checked; a difference is an error.
+
+Each size is measured in two phases of --iters operations. Latency: one operation after the
+other; of message, tagged and write it is half a round trip to the peer's program and
+back, of read and view the whole operation. MB/s and ops/s: as many at once as fit into
+128 MiB, 64 at most. A view is only looked at for the latency, and read to its last byte for the rate.
+
+--wait says how both sides wait: spin polls and never sleeps, sleep sleeps at once;
+without it they poll for a short time and then sleep, as programs do.
+
+--listen makes this process the other side of one that is started with --connect. Each has its own
+--wait, --progress and --pin; what is measured says the one that connects.
+
+The exit code is 1 if the peer dies or data are wrong.`,
+		Args: names(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			given := func(flag string) bool { return cmd.Flags().Changed(flag) }
+			return runPing(cmd.Context(), env, &opt, given)
+		},
+	}
+	opt.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&opt.op, "op", string(ping.Message), "operation: "+orList(ping.Ops))
+	f.StringVar(&opt.size, "size", "8,1K,64K,1M", "bytes of an operation, as 8 or 64K; several are measured one after the other")
+	f.IntVar(&opt.iters, "iters", 0, "operations of each phase; 0 is 20000, and fewer of large ones")
+	f.StringVar(&opt.pin, "pin", "", "put both processes on one processor (same), or on two (apart)")
+	f.StringVar(&opt.listen, "listen", "", "be the other side of a --connect, under a `name` or a random one")
+	f.Lookup("listen").NoOptDefVal = anyName
+	f.StringVar(&opt.connect, "connect", "", "measure with the process that listens at this `address`")
+	f.BoolVar(&opt.json, "json", false, "print one JSON object a size")
+	return cmd
+}
+
+func (o *pingSide) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.provider, "provider", "shm", "provider, of those that weft info shows")
+	f.StringVar(&o.wait, "wait", "", "how to wait: "+orList(ping.Waits))
+	f.StringVar(&o.progress, "progress", "auto", "who moves operations on: auto or manual")
+}
+
+// args is the command line of a peer process.
+func (o *pingSide) args() []string {
+	return []string{pingPeerName, "--provider", o.provider, "--wait", o.wait, "--progress", o.progress}
+}
+
+// config checks the flags.
+func (o *pingSide) config() (ping.Config, error) {
+	c := ping.Config{Provider: o.provider, Wait: ping.Wait(o.wait)}
+	if o.wait != "" && !slices.Contains(ping.Waits, c.Wait) {
+		return c, usagef("--wait is %s, not %q", orList(ping.Waits), o.wait)
+	}
+	switch o.progress {
+	case fabric.Auto.String():
+	case fabric.Manual.String():
+		c.Progress = fabric.Manual
+	default:
+		return c, usagef("--progress is auto or manual, not %q", o.progress)
+	}
+	return c, nil
+}
+
+// work checks what is to be measured.
+func (o *pingOptions) work() (ping.Work, error) {
+	w := ping.Work{Op: ping.Op(o.op), Iters: o.iters}
+	if !slices.Contains(ping.Ops, w.Op) {
+		return w, usagef("--op is %s, not %q", orList(ping.Ops), o.op)
+	}
+	var err error
+	if w.Sizes, err = ping.ParseSizes(o.size); err != nil {
+		return w, usagef("--size %s: %s", o.size, strings.TrimPrefix(err.Error(), "ping: "))
+	}
+	return w, nil
+}
+
+// orList is "a, b or c".
+func orList[T ~string](list []T) string {
+	words := make([]string, 0, len(list))
+	for _, v := range list {
+		words = append(words, string(v))
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// runPing finds out which side this is.
+func runPing(ctx context.Context, env Env, opt *pingOptions, given func(string) bool) error {
+	if err := opt.settle(given); err != nil {
+		return err
+	}
+	c, err := opt.config()
+	if err != nil {
+		return err
+	}
+	w, err := opt.work()
+	if err != nil {
+		return err
+	}
+	local, peer, pin := 0, 0, ping.Pin(opt.pin)
+	if pin != ping.Anywhere {
+		if !slices.Contains(ping.Pins, pin) {
+			return usagef("--pin is %s, not %q", orList(ping.Pins), opt.pin)
+		}
+		if local, peer, err = ping.CPUs(pin); err != nil {
+			return err
+		}
+		here := local
+		if opt.listen != "" {
+			here = peer
+		}
+		restore, err := ping.PinProcess(here)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = restore() }() // the process ends
+	}
+	out := newPingOutput(env, opt, c)
+	switch {
+	case opt.listen != "":
+		err = pingListen(ctx, out, opt, c)
+	case opt.connect != "":
+		err = ping.Measure(ctx, c, w, fabric.Address(opt.connect), out.result)
+	case opt.provider == loopName:
+		err = pingInside(ctx, c, w, out)
+	default:
+		start := func(start func() error) error { return start() }
+		if pin != ping.Anywhere {
+			start = func(start func() error) error { return ping.StartOn(peer, start) }
+		}
+		err = pingProcess(ctx, env, opt, start, c, w, out)
+	}
+	return pingError(ctx, err)
+}
+
+// settle makes one setting of flags that belong together.
+func (o *pingOptions) settle(given func(string) bool) error {
+	switch {
+	case o.listen != "" && o.connect != "":
+		return usagef("--listen or --connect, not both")
+	case o.listen != "" && (given("op") || given("size") || given("iters")):
+		return usagef("--op, --size and --iters are for the side with --connect")
+	case o.provider == "":
+		return usagef("--provider is empty")
+	}
+	if o.connect != "" {
+		scheme, _, ok := strings.Cut(o.connect, "://")
+		if !ok || scheme == "" {
+			return usagef("--connect %q is no address: they look like shm://NAME", o.connect)
+		}
+		if given("provider") && o.provider != scheme {
+			return usagef("--connect %s is no address of provider %s", o.connect, o.provider)
+		}
+		o.provider = scheme
+	}
+	if o.provider != loopName {
+		return nil
+	}
+	if o.listen != "" || o.connect != "" {
+		return usagef("loop does not reach other processes: leave --listen and --connect away")
+	}
+	if o.pin == string(ping.Apart) {
+		return usagef("with loop both sides are in one process, which --pin apart cannot put on two processors")
+	}
+	return nil
+}
+
+// pingError is what the user gets to know.
+func pingError(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, ping.ErrConfig), errors.Is(err, fabric.ErrInvalid):
+		return usageError{trimmed{err, "ping: "}}
+	}
+	return trimmed{err, "ping: "}
+}
+
+// trimmed is an error without the name of its package.
+type trimmed struct {
+	error
+	prefix string
+}
+
+func (t trimmed) Error() string { return strings.TrimPrefix(t.error.Error(), t.prefix) }
+func (t trimmed) Unwrap() error { return t.error }
+
+// pingInside measures with a peer in this process.
+func pingInside(ctx context.Context, c ping.Config, w ping.Work, out *pingOutput) error {
+	c.Inside = true
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	at := make(chan fabric.Address, 1)
+	served := make(chan error, 1)
+	go func() {
+		err := ping.Serve(ctx, c, func(a fabric.Address) error { at <- a; return nil })
+		if err != nil && !ping.OfOther(err) {
+			cancel(err)
+		}
+		served <- err
+	}()
+	select {
+	case err := <-served:
+		return err
+	case a := <-at:
+		err := ping.Measure(ctx, c, w, a, out.result)
+		if err != nil {
+			cancel(err)
+		}
+		if peer := <-served; err != nil && !ping.OfOther(err) || peer == nil || ping.OfOther(peer) {
+			return err
+		}
+		return context.Cause(ctx) // what went wrong first
+	}
+}
+
+// pingListen is the other side of a --connect.
+func pingListen(ctx context.Context, out *pingOutput, opt *pingOptions, c ping.Config) error {
+	if opt.listen != anyName {
+		c.Name = opt.listen
+	}
+	return ping.Serve(ctx, c, func(a fabric.Address) error {
+		if opt.json {
+			return out.object(struct {
+				Address fabric.Address `json:"address"`
+			}{a})
+		}
+		out.printf("listening, for: weft ping --connect '%s'\n", a)
+		return out.flush()
+	})
+}
+
+var errNoPeer = errors.New("the peer process ended before it listened")

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestMain lets the test binary stand for the program.
+func TestMain(m *testing.M) {
+	if os.Getenv("EXAMPLE_MAIN") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), "EXAMPLE_MAIN=1")
+	return cmd
+}
+
+func TestTwoProcesses(t *testing.T) {
+	name := fmt.Sprintf("weft-example-%d", os.Getpid())
+	server := program(t, "target", name)
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Wait() }()
+	defer server.Process.Kill()
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "shm://"+name) {
+		t.Fatalf("%q, %v", line, err)
+	}
+	for range 2 { // it serves again
+		got, err := program(t, "initiator", name).CombinedOutput()
+		if err != nil || string(got) != "one-sided\n" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if got, err := program(t).CombinedOutput(); err == nil || !strings.Contains(string(got), "usage: ") {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -1,0 +1,70 @@
+// Sockets is an echo server and its client, for someone who knows sockets. In two terminals:
+//
+//	go run ./examples/fabric-sockets listen NAME
+//	go run ./examples/fabric-sockets NAME TEXT
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/weft-fabric/weft/fabric"
+	_ "github.com/weft-fabric/weft/prov/shm"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		log.Fatal("usage: fabric-sockets listen NAME | fabric-sockets NAME TEXT")
+	}
+	infos, err := fabric.Discover(context.Background(), fabric.Hints{Provider: "shm"})
+	if err != nil {
+		log.Fatalf("no shared memory here, \"weft info -p shm\" says more: %v", err)
+	}
+	d, err := fabric.OpenDomain(infos[0], fabric.DomainConfig{})
+	check(err)
+	defer d.Close()
+	cq, err := d.OpenCompletionQueue(fabric.CQConfig{})
+	check(err)
+	config := fabric.EndpointConfig{Send: cq, Recv: cq}
+	buf := make([]byte, 1000)
+	if os.Args[1] == "listen" {
+		config.Name = os.Args[2]
+		ep, err := d.OpenEndpoint(config) // socket, bind, listen
+		check(err)
+		fmt.Println("listening at", ep.Address())
+		for {
+			check(ep.Recv(fabric.Op{Local: fabric.Bytes(buf)}))
+			got := wait(cq, fabric.RecvDone) // accept and read: a message, its length, its sender
+			check(ep.Send(fabric.Op{Local: fabric.Bytes(buf[:got.Len]), Peer: got.Source}))
+			wait(cq, fabric.SendDone) // buf may be used again
+		}
+	}
+	ep, err := d.OpenEndpoint(config)
+	check(err)
+	server, err := d.Insert(fabric.Address("shm://" + os.Args[1])) // the first message connects
+	check(err)
+	check(ep.Recv(fabric.Op{Local: fabric.Bytes(buf), Peer: server, Flags: fabric.Directed})) // the answer; the server's death ends it
+	check(ep.Send(fabric.Op{Local: fabric.Bytes([]byte(os.Args[2])), Peer: server}))
+	fmt.Printf("%s\n", buf[:wait(cq, fabric.RecvDone).Len])
+}
+
+// wait sleeps until a post of this kind has ended, as read and write do. Here no other one is of interest.
+func wait(cq *fabric.CompletionQueue, kind fabric.Kind) fabric.Completion {
+	for {
+		var c [1]fabric.Completion
+		_, err := cq.Wait(context.Background(), c[:])
+		check(err)
+		check(c[0].Err)
+		if c[0].Kind == kind {
+			return c[0]
+		}
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,251 @@
+package ping
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/weft-fabric/weft/fabric"
+	"github.com/weft-fabric/weft/memmon"
+)
+
+// controlContext is that of control messages; those of data are numbers of transfers.
+const controlContext = 1 << 63
+
+// end is one side: a domain with one endpoint and one queue. It is used by one goroutine.
+type end struct {
+	config Config
+	info   fabric.Info
+	domain *fabric.Domain
+	cq     *fabric.CompletionQueue
+	ep     *fabric.Endpoint
+	peer   fabric.Peer // 0: not known yet
+
+	batch [32]fabric.Completion
+	polls uint // that found nothing
+	run   *run // takes the completions of data; nil: there are none
+
+	heard   [controlMax]byte
+	said    int  // bytes of a control message in heard, -1: none
+	telling bool // a control message is on its way out
+}
+
+// open makes the side.
+func open(ctx context.Context, c Config, caps fabric.Caps) (*end, error) {
+	infos, err := fabric.Discover(ctx, fabric.Hints{Provider: c.Provider, Caps: caps})
+	if err != nil {
+		return nil, err
+	}
+	e := &end{config: c, info: infos[0], said: -1}
+	d := fabric.DomainConfig{Progress: c.Progress}
+	if c.Wait == Sleep {
+		d.Spin = -1
+	}
+	if e.domain, err = fabric.OpenDomain(e.info, d); err != nil {
+		return nil, err
+	}
+	if e.cq, err = e.domain.OpenCompletionQueue(fabric.CQConfig{}); err == nil {
+		e.ep, err = e.domain.OpenEndpoint(fabric.EndpointConfig{Name: c.Name, Send: e.cq, Recv: e.cq})
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.domain.Close())
+	}
+	return e, nil
+}
+
+func (e *end) close() error { return e.domain.Close() }
+
+// progress waits for completions, or for room, and takes what has come.
+func (e *end) progress(ctx context.Context) error {
+	n, err := e.read(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	}
+	for i := range n {
+		// All are taken: the last word of a peer may stand behind the error that its death is.
+		if first := e.take(&e.batch[i]); err == nil {
+			err = first
+		}
+	}
+	return err
+}
+
+// reason puts what the peer said at last in the place of an error that it is gone.
+func (e *end) reason(err error) error {
+	if !errors.Is(err, fabric.ErrPeerGone) {
+		return err
+	}
+	for range 100 { // lest somebody sends without end
+		n, _ := e.cq.Read(e.batch[:]) // what went wrong is known
+		for i := range n {
+			_ = e.take(&e.batch[i])
+		}
+		if n == 0 {
+			break
+		}
+	}
+	if e.said >= 0 {
+		if _, last := parseControl(e.heard[:e.said]); errors.Is(last, errNo) {
+			return last
+		}
+	}
+	return err
+}
+
+// read waits in the way that was asked for. Spinning, it may find nothing.
+func (e *end) read(ctx context.Context) (int, error) {
+	if e.config.Wait != Spin {
+		return e.cq.Wait(ctx, e.batch[:])
+	}
+	n, err := e.cq.Read(e.batch[:])
+	if n > 0 || err != nil {
+		return n, err
+	}
+	const yield, look = 64, 4096 // a poll takes some 10 ns
+	if e.polls++; e.polls%yield == 0 {
+		runtime.Gosched()
+	}
+	if e.polls%look == 0 {
+		return 0, ctx.Err()
+	}
+	return 0, nil
+}
+
+// take notes a completion.
+func (e *end) take(c *fabric.Completion) error {
+	switch {
+	case c.Err != nil:
+		return c.Err
+	case c.Context == controlContext && c.Kind == fabric.TRecvDone:
+		e.said = int(c.Len)
+	case c.Context == controlContext:
+		e.telling = false
+	case e.run != nil:
+		return e.run.take(c)
+	}
+	return nil
+}
+
+// post posts, and reads completions as long as there is no room.
+func (e *end) post(ctx context.Context, call func(fabric.Op) error, op fabric.Op) error {
+	for {
+		err := call(op)
+		if err == nil || !errors.Is(err, fabric.ErrAgain) {
+			return err
+		}
+		if err := e.progress(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// from makes a receive one of the peer alone, so that its death ends it.
+func (e *end) from(op fabric.Op) fabric.Op {
+	if e.peer != 0 && e.info.Caps.Has(fabric.DirectedRecv) {
+		op.Peer = e.peer
+		op.Flags |= fabric.Directed
+	}
+	return op
+}
+
+// listen posts the receive of the next control message.
+func (e *end) listen(ctx context.Context) error {
+	e.said = -1
+	op := fabric.Op{Tag: controlTag, Local: fabric.Bytes(e.heard[:]), Context: controlContext}
+	return e.post(ctx, e.ep.RecvTagged, e.from(op))
+}
+
+// say sends a control message, and returns when it is out.
+func (e *end) say(ctx context.Context, c control) error {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	e.telling = true
+	op := fabric.Op{Tag: controlTag, Local: fabric.Bytes(b), Peer: e.peer, Context: controlContext}
+	if err := e.post(ctx, e.ep.SendTagged, op); err != nil {
+		return err
+	}
+	for e.telling {
+		if err := e.progress(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hear waits for a control message, one of those that are wanted.
+func (e *end) hear(ctx context.Context, want ...verb) (control, error) {
+	for e.said < 0 {
+		if err := e.progress(ctx); err != nil {
+			return control{}, err
+		}
+	}
+	c, err := parseControl(e.heard[:e.said], want...)
+	if err != nil {
+		return control{}, err
+	}
+	if c.Verb == hello {
+		if e.peer, err = e.domain.Insert(c.Address); err != nil {
+			return control{}, err
+		}
+	}
+	return c, e.listen(ctx)
+}
+
+// memory is that of one direction: a slot for each operation that is outstanding.
+type memory struct {
+	whole *fabric.Memory
+	slots []fabric.Segment
+}
+
+// newMemory gets it from an arena where the provider has one.
+func (e *end) newMemory(n, size int, a fabric.Access) (*memory, error) {
+	m := &memory{slots: make([]fabric.Segment, n)}
+	var err error
+	if bytes := max(n*size, 1); e.info.Caps.Has(fabric.Arena) {
+		m.whole, err = e.domain.Alloc(bytes, a)
+	} else {
+		m.whole, err = e.domain.Register(memmon.HeapBytes(make([]byte, bytes)), a)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%d times %d bytes: %w", n, size, err)
+	}
+	for s := range m.slots {
+		m.slots[s] = m.whole.Slice(s*size, size)
+	}
+	spoil(m.whole.Bytes()) // its pages are there now, with bytes that are wrong
+	return m, nil
+}
+
+// fill writes what is to be sent. Slot s gets the number s.
+func (m *memory) fill() {
+	fill(m.slots[0].Bytes)
+	for s := range m.slots {
+		copy(m.slots[s].Bytes, m.slots[0].Bytes)
+	}
+	for s := range m.slots {
+		stamp(m.slots[s].Bytes, uint64(s))
+	}
+}
+
+// close gives it back; of nil it does nothing.
+func (m *memory) close() error {
+	if m == nil {
+		return nil
+	}
+	return m.whole.Close()
+}
+
+// key of nil is none.
+func (m *memory) key() fabric.Key {
+	if m == nil {
+		return 0
+	}
+	return m.whole.Key()
+}

@@ -1,0 +1,108 @@
+package ping
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weft-fabric/weft/fabric"
+)
+
+// Serve is the other side of one Measure: it tells its address by calling listening, does what it is asked for, and
+// returns when Measure has said that all is done. The death of the other side is an error that names it.
+func Serve(ctx context.Context, c Config, listening func(fabric.Address) error) (err error) {
+	e, err := open(ctx, c, fabric.Tagged)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	if err := e.listen(ctx); err != nil {
+		return err
+	}
+	if err := listening(e.ep.Address()); err != nil {
+		return err
+	}
+	err = e.reason(e.serve(ctx))
+	if err != nil && e.peer != 0 && !OfOther(err) && ctx.Err() == nil {
+		_ = e.say(ctx, control{Verb: done, Error: err.Error()}) // the first error counts
+	}
+	return err
+}
+
+// OfOther says whether an error of Serve or Measure came from the other side, which can tell more.
+func OfOther(err error) bool {
+	return errors.Is(err, fabric.ErrPeerGone) || errors.Is(err, errNo)
+}
+
+// serve does jobs until the other side says bye.
+func (e *end) serve(ctx context.Context) error {
+	if _, err := e.hear(ctx, hello); err != nil {
+		return err
+	}
+	if err := e.say(ctx, control{Verb: welcome}); err != nil {
+		return err
+	}
+	for {
+		c, err := e.hear(ctx, setJob, bye)
+		if err != nil || c.Verb == bye {
+			return err
+		}
+		if err := e.serveJob(ctx, *c.Job, c.Key); err != nil {
+			return err
+		}
+	}
+}
+
+// serveJob does one phase.
+func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
+	if want := j.Op.caps(); !e.info.Caps.Has(want) {
+		return errors.Join(fabric.ErrNotSupported, errors.New("ping: "+e.info.Provider+" does not offer "+(want&^e.info.Caps).String()))
+	}
+	r, err := newRun(e, j, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	r.key = key
+	work, check := r.service()
+	if work != nil {
+		if err := r.armFirst(ctx); err != nil {
+			return err
+		}
+	}
+	if err := e.say(ctx, control{Verb: ready, Key: r.exposed()}); err != nil {
+		return err
+	}
+	before := CPUTime()
+	if work != nil {
+		if err := work(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := e.hear(ctx, endJob); err != nil {
+		return err
+	}
+	end := control{Verb: done, CPU: CPUTime() - before}
+	if e.config.Inside {
+		end.CPU = 0
+	}
+	if check != nil {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return e.say(ctx, end)
+}
+
+// service is what this side does in the phase, and what it checks at its end. Both may be nil: the other
+// side reads and writes without it.
+func (r *run) service() (work func(context.Context) error, check func() error) {
+	switch {
+	case r.Phase == Latency && r.Op.echoes():
+		return r.echo, nil
+	case r.Op == Write:
+		return nil, r.checkIn
+	case r.Op == Message || r.Op == Tagged:
+		return r.sink, r.checkIn
+	}
+	return nil, nil
+}
