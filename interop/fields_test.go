@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-fabric/weft/fabric/fabrictest"
 	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/interop/zoo"
 )
@@ -29,11 +30,13 @@ type answer struct {
 }
 
 // groups are the numbers of the reports about attaching (A), queues and slow
-// readers (B), peers that die (C) and data (G).
+// readers (B), peers that die (C), shared memory (D), queues, progress and scale (E), and data (G).
 var groups = map[string][]int{
 	"A": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
 	"B": {11, 12, 13, 14, 15, 17, 18, 20},
 	"C": {22, 23, 24, 25, 26, 27, 29, 31, 32, 33, 34},
+	"D": {35, 37, 38, 39, 41, 42, 43, 44},
+	"E": {46, 48, 49, 51, 52, 53, 54, 57}, // as far as they concern a fabric or a block's size
 	"G": {72, 73, 74, 77, 80, 81, 82, 83, 85, 87, 88},
 }
 
@@ -44,9 +47,7 @@ var answers = map[int]answer{
 	12: {tests: []string{"TestADIOS2WaitsForSlowWeftReader"}},
 	22: {tests: []string{"TestSoakKill"}},
 	23: {tests: []string{"TestADIOS2ReaderLeaves"}},
-	26: {why: "names of shared memory that hold a pid: Weft has none, and no liveness by pid; contact files lead to an address and a random stream number, files of launchers hold a random token (TestF25RestartAfterKill)"},
-	27: {why: "a region that is opened before it is there: Weft has no regions; ranks that start before rank 0 dial again until it is there (tests of sst/cohort), readers that start before the writer wait (TestF09FirstStep)"},
-	31: {why: "a completion level of messages: Weft's streams have but one, a step that has ended is kept until it was released, also while the writer closes (TestF23ReadersLeave, TestF01StaleFile)"},
+	26: {tests: []string{"TestSoakAcrossNamespaces"}},
 	33: {tests: []string{"TestSoakAttachCycles"}},
 	34: {tests: []string{"TestSoakAttachCycles", "TestSoakKill", "TestReaderRankStopped"}},
 	72: {lines: []string{"shape/empty", "shape/owner", "blocks/zero"}}, // blocks of no elements, of one rank or of all but one
@@ -62,6 +63,9 @@ var answers = map[int]answer{
 // table names what exists.
 func TestFieldsAreAnswered(t *testing.T) {
 	tests := moduleTests(t)
+	for _, name := range fabrictest.Groups() { // of the conformance suite: tests of every provider
+		tests["fabrictest/"+name] = true
+	}
 	lines := map[string]bool{}
 	for _, v := range zoo.Vars(2) {
 		lines[v.Name] = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
 	"sync"
@@ -31,6 +32,7 @@ type agent struct {
 	stopped sync.WaitGroup
 	storms  *stormEnd
 	events  events
+	log     journal
 
 	// ballast is resident memory of a child that will be killed: the kernel tears it down before others hear
 	// of the death.
@@ -58,7 +60,7 @@ func (a *agent) carry(r request, out *reply) error {
 	if r.Verb == "open" {
 		return a.open(*r.Open, out)
 	}
-	if a.d == nil && !slices.Contains([]string{"close", "usage", "spin", "ballast"}, r.Verb) {
+	if a.d == nil && !slices.Contains([]string{"close", "usage", "spin", "ballast", "descriptors"}, r.Verb) {
 		return fmt.Errorf("%s: nothing is open: %w", r.Verb, errNothing)
 	}
 	for _, verbs := range []func(request, *reply) (bool, error){a.objects, a.memory, a.work, a.state} {
@@ -76,6 +78,9 @@ func (a *agent) open(s openSpec, out *reply) error {
 	}
 	a.spec = s
 	c := provider.DomainConfig{Progress: s.Progress, Options: s.Options, Memory: s.Memory, Tracer: a.events.tracer()}
+	if s.Log {
+		c.Logger = slog.New(slog.NewTextHandler(&a.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	}
 	d, err := a.o.open(c)
 	if err != nil {
 		return err

@@ -144,6 +144,10 @@ func (a *agent) state(r request, out *reply) (bool, error) {
 		if u, err = measure(); err == nil {
 			out.Usage = &u
 		}
+	case "log":
+		out.Text = a.log.String()
+	case "descriptors":
+		err = limitDescriptors(r.N)
 	case "ballast":
 		a.ballast = make([]byte, r.N)
 		fill(a.ballast, 1, 0)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +27,10 @@ type Config struct {
 	// Launcher is a command that starts the other processes: their command line is appended to it. "unshare
 	// --net" puts them into a network namespace of their own. The processes must stay in its process group.
 	Launcher []string
-	// Groups are the names of the groups to run; empty means all. A name that does not exist fails the test.
+	// Denied are options under which a fast path of the provider is denied, as a sandbox does; nil means that there is none.
+	Denied map[string]string
+	// Groups are the names of the groups to run, with or without the numbers of reports behind them; empty means all. A name
+	// that does not exist fails the test.
 	Groups []string
 
 	patience time.Duration // bounds every wait; 0 means 30 s
@@ -110,6 +114,16 @@ func usable(ctx context.Context, p provider.Provider) (provider.Info, error) {
 	return infos[0], nil
 }
 
+// Groups lists the names of all groups, in the order in which they run. A group that answers reports of users has their
+// numbers in its name.
+func Groups() []string {
+	var names []string
+	for _, g := range groups() {
+		names = append(names, g.name)
+	}
+	return names
+}
+
 // choose returns the groups of these names, or all.
 func choose(t testing.TB, names []string) []group {
 	t.Helper()
@@ -119,7 +133,7 @@ func choose(t testing.TB, names []string) []group {
 	}
 	var chosen []group
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(g group) bool { return g.name == name })
+		i := slices.IndexFunc(all, func(g group) bool { return g.name == name || strings.HasPrefix(g.name, name+"-F") })
 		if i < 0 {
 			t.Fatalf("there is no group %q", name)
 		}

@@ -38,11 +38,12 @@ type env struct {
 
 // group is a part of the law.
 type group struct {
-	name  string
-	needs provider.Caps
-	auto  bool // for auto progress only
-	procs int  // the least number of processes with which it makes sense; 0 is 1
-	run   func(e *env)
+	name   string
+	needs  provider.Caps
+	auto   bool // for auto progress only
+	procs  int  // the least number of processes with which it makes sense; 0 is 1
+	denied bool // needs Config.Denied
+	run    func(e *env)
 }
 
 // check runs a group, or skips it if the provider does not offer what it needs.
@@ -56,6 +57,9 @@ func (g group) check(t testing.TB, c Config, p provider.Provider, info provider.
 	}
 	if c.Procs < g.procs {
 		t.Skipf("this needs %d processes, the run has %d", g.procs, c.Procs)
+	}
+	if g.denied && c.Denied == nil {
+		t.Skipf("the run has no options that deny a fast path")
 	}
 	e := newEnv(t, c, p, info, mode)
 	g.run(e)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -201,17 +202,17 @@ func faultTable() []fault {
 			}
 		})},
 		{group: "tagged", name: "a wrong tag", make: on(badTag, trecv)},
-		{group: "peek", name: "claims are peeks", make: posts(func(_ provider.Kind, op *provider.Op) {
+		{group: "peek-F57", name: "claims are peeks", make: posts(func(_ provider.Kind, op *provider.Op) {
 			if op.Flags.Has(provider.Peek) {
 				op.Flags &^= provider.Claim
 			}
 		})},
-		{group: "peek", name: "discards are peeks", make: posts(func(_ provider.Kind, op *provider.Op) {
+		{group: "peek-F57", name: "discards are peeks", make: posts(func(_ provider.Kind, op *provider.Op) {
 			if op.Flags.Has(provider.Peek) {
 				op.Flags &^= provider.Discard
 			}
 		})},
-		{group: "peek", name: "peeks take", make: posts(func(_ provider.Kind, op *provider.Op) {
+		{group: "peek-F57", name: "peeks take", make: posts(func(_ provider.Kind, op *provider.Op) {
 			if op.Flags == provider.Peek {
 				op.Flags |= provider.Discard
 			}
@@ -403,6 +404,28 @@ func faultTable() []fault {
 		}},
 		{group: "never", name: "cancelled by Close", make: replaces(provider.ErrClosed, provider.ErrCancelled)},
 		{group: "never", name: "no end", make: nth(1, recv, 0)},
+		{group: "descriptors-F53", name: "a message is lost", make: nth(10, recv, 0)},
+		{group: "descriptors-F53", name: "a send ends twice", make: nth(10, send, 2)},
+		{group: "descriptors-F53", name: "an error says nothing", make: func(testing.TB) *mutant {
+			var posts atomic.Int32
+			return &mutant{post: func(p *posting) error {
+				if p.kind == send && posts.Add(1) == 12 {
+					return errors.New("too many open files")
+				}
+				return p.forward(p.op)
+			}}
+		}},
+		{group: "denied-F38-F39", name: "a line for each message", make: func(testing.TB) *mutant {
+			var log *slog.Logger
+			return &mutant{
+				config: func(c *provider.DomainConfig) { log = c.Logger },
+				post: func(p *posting) error {
+					log.Info("denied")
+					return p.forward(p.op)
+				},
+			}
+		}},
+		{group: "denied-F38-F39", name: "other bytes", make: corrupts(recv)},
 		{group: "compute-arena-F52", name: "not before the target calls", make: needy(read)},
 		{group: "compute-private-F52", name: "not before the target calls", make: needy(read)},
 
@@ -415,7 +438,7 @@ func faultTable() []fault {
 				return 1
 			}}
 		}},
-		{group: "names", name: "names do not count", make: func(testing.TB) *mutant {
+		{group: "names-F25-F32", name: "names do not count", make: func(testing.TB) *mutant {
 			return &mutant{ep: func(c *provider.EndpointConfig) { c.Name = "" }}
 		}},
 		{group: "one-dies", name: "all die with one", make: func(testing.TB) *mutant {
@@ -495,7 +518,7 @@ func leaky(t testing.TB) *mutant {
 
 // unbroken are the groups that this package breaks nothing of, with the reason.
 var unbroken = map[string]string{
-	"stale": "addresses of the provider here say only the name",
+	"stale-F26": "addresses of the provider here say only the name",
 }
 
 // crossing is a provider that knows other processes. The groups that need them are broken over it, if it is
@@ -516,9 +539,9 @@ func crossFaults() []fault {
 		{group: "death-F29", name: "again and again", make: replaces(provider.ErrPeerGone, provider.ErrAgain)},
 		{group: "death-F29", name: "no name", make: replaces(provider.ErrPeerGone, provider.ErrPeerGone)},
 		{group: "death-F29", name: "twice", make: twice},
-		{group: "kill", name: "no name", make: replaces(provider.ErrPeerGone, provider.ErrPeerGone)},
-		{group: "kill", name: "twice", make: twice},
-		{group: "kill", name: "one does not end", make: func(testing.TB) *mutant {
+		{group: "kill-F33-F34", name: "no name", make: replaces(provider.ErrPeerGone, provider.ErrPeerGone)},
+		{group: "kill-F33-F34", name: "twice", make: twice},
+		{group: "kill-F33-F34", name: "one does not end", make: func(testing.TB) *mutant {
 			var once sync.Once
 			return &mutant{done: func(c *provider.Completion) (n int) {
 				n = 1
@@ -528,7 +551,7 @@ func crossFaults() []fault {
 				return n
 			}}
 		}},
-		{group: "stop", name: "a call waits for the peer", make: func(testing.TB) *mutant {
+		{group: "stop-F34", name: "a call waits for the peer", make: func(testing.TB) *mutant {
 			return &mutant{stats: func(*provider.Stats) { pause(1100 * time.Millisecond) }}
 		}},
 		{group: "viewer-dies", name: "again and again", make: replaces(provider.ErrPeerGone, provider.ErrAgain)},
@@ -563,7 +586,7 @@ func (f fault) noticed(t *testing.T, name string, procs int) {
 	t.Helper()
 	w := f.make(t).wrap()
 	w.Name = ""
-	c := Config{Provider: name, Procs: procs, Wrap: w, patience: 500 * time.Millisecond}
+	c := Config{Provider: name, Procs: procs, Wrap: w, Denied: map[string]string{}, patience: 500 * time.Millisecond}
 	g := choose(t, []string{f.group})[0]
 	r := record(t, func(tb testing.TB) {
 		p, info := find(tb, &c)

@@ -61,6 +61,7 @@ type openSpec struct {
 	CQSize     int               `json:",omitempty"`
 	Counters   bool              `json:",omitempty"`
 	Way        way               `json:",omitempty"` // how completions are collected
+	Log        bool              `json:",omitempty"` // what it logs is kept
 }
 
 // opSpec is an operation, its memory named by buffers of the agent.

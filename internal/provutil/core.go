@@ -225,10 +225,10 @@ func (c *Core) settle() bool {
 	return false
 }
 
-// settleFor is settle for a Read of a program that waits for events elsewhere. True means that something has come,
+// settleFor is settle for a Read, in auto mode, of a program that waits for events elsewhere. True means that something has come,
 // and was polled. Locked.
 func (c *Core) settleFor() bool {
-	if c.manual || !c.settle() {
+	if !c.settle() {
 		return false
 	}
 	c.engine.Poll()

@@ -208,8 +208,11 @@ func (q *CQ) read(out []provider.Completion) (n, empties int, err error) {
 	} else {
 		q.empties++
 	}
-	if q.wanted && q.empties == 1 && q.core.settleFor() {
-		return q.take(out), 0, nil // of a program that goes back to its select now
+	if q.wanted && q.empties == 1 && !q.core.manual { // of a program that goes back to its select now
+		if q.core.settleFor() {
+			n = q.take(out)
+		}
+		return n, q.empties, nil // armed, and not to be watched
 	}
 	q.core.watch()
 	return n, q.empties, nil

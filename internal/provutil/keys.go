@@ -33,7 +33,7 @@ type Region struct {
 	closed bool
 }
 
-// Add registers memory. It refuses memory that is gone already.
+// Add registers memory. Memory that changes from now on gives no access any more.
 func (k *Keys) Add(kind memmon.Kind, access provider.Access) (*Region, error) {
 	if kind == nil {
 		return nil, fmt.Errorf("register nothing: %w", provider.ErrInvalid)

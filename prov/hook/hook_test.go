@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-fabric/weft/fabric"
+	"github.com/weft-fabric/weft/fabric/fabrictest"
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/fakeprov"
 	"github.com/weft-fabric/weft/internal/testutil"
@@ -23,7 +24,7 @@ import (
 	"github.com/weft-fabric/weft/prov/loop"
 )
 
-func TestMain(m *testing.M) { testutil.Main(m) }
+func TestMain(m *testing.M) { fabrictest.Main(m, wraps()...) }
 
 // pair is a hooked side a, and a side b on the same network that is not hooked.
 type pair struct {

@@ -1,0 +1,72 @@
+package hook
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-fabric/weft/fabric/fabrictest"
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/testutil"
+	_ "github.com/weft-fabric/weft/prov/all" // what is linked there is wrapped here
+)
+
+// hooks are what the law is held to hold under: nothing that a program may not see of a provider without them.
+var hooks = map[string]Config{
+	"counts": {},
+	"delays": {Rules: []Rule{
+		{At: Posts, Chance: 0.01, Delay: 300 * time.Microsecond},
+		{At: Done, Chance: 0.01, Delay: 300 * time.Microsecond},
+		{At: Insert | OpenEndpoint | OpenDomain | Alloc | Register | View, Chance: 0.2, Delay: time.Millisecond},
+	}},
+}
+
+// wrapOf is a hook around a provider, for this process and for those that the suite starts.
+func wrapOf(name string, c Config) fabrictest.Wrap {
+	return fabrictest.Wrap{Name: name, Provider: func(p provider.Provider) provider.Provider { return Wrap(p, c) }}
+}
+
+func wraps() (all []fabrictest.Wrap) {
+	for _, name := range slices.Sorted(maps.Keys(hooks)) {
+		all = append(all, wrapOf(name, hooks[name]))
+	}
+	return all
+}
+
+// groupsUnder are the groups that a hook could break; a soak runs all.
+func groupsUnder(t *testing.T, hook string) []string {
+	if hook == "counts" {
+		return testutil.Pick(t, []string{"messages", "flags-F44", "rma", "counters", "statistics", "tracer", "allocations", "queue", "ways", "close-ends"}, nil)
+	}
+	return testutil.Pick(t, []string{
+		"info", "insert", "messages", "truncation", "vectored", "self", "tagged", "peek", "directed", "multi-receive", "inject-F43", "flags-F44", "order",
+		"rma-vectored", "keys", "atomics", "views", "fence", "delivery-complete", "counters", "cancel", "statistics", "tracer",
+		"queue", "ways", "descriptor", "wait-ends-F48-F49", "small-queue-F51", "room", "unreachable", "names", "one-dies", "close-ends",
+		"close-races",
+	}, nil)
+}
+
+// The law holds for a provider with a hook around it, in both progress modes.
+func TestSoakConformance(t *testing.T) {
+	for _, w := range wraps() {
+		t.Run(w.Name, func(t *testing.T) {
+			fabrictest.Run(t, fabrictest.Config{Provider: "loop", Wrap: &w, Groups: groupsUnder(t, w.Name)})
+		})
+	}
+}
+
+// The same for shared memory over two processes, both hooked, and with features of the kernel that the hook takes away.
+func TestSoakConformanceShm(t *testing.T) {
+	if _, ok := provider.Lookup("shm"); !ok {
+		t.Skip("shm is not linked into prov/all")
+	}
+	for _, w := range append(wraps(), wrapOf("", Config{Open: map[string]string{"disable": "noexec_seal,populate"}})) {
+		t.Run("hook="+w.Name, func(t *testing.T) {
+			fabrictest.Run(t, fabrictest.Config{
+				Provider: "shm", Procs: 2, Wrap: &w,
+				Groups: testutil.Pick(t, []string{"messages", "tagged", "rma", "views", "death-F29", "close-races"}, nil),
+			})
+		})
+	}
+}
