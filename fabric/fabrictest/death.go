@@ -262,10 +262,12 @@ func (e *env) joinStorm(s *side) {
 // within runs do and fails the test if it takes longer.
 func within(e *env, limit time.Duration, what string, do func()) {
 	e.Helper()
+	late := watchLateness()
+	defer late.stop()
 	began := time.Now()
 	do()
-	if took := time.Since(began); took > limit {
-		e.Errorf("%s took %v", what, took)
+	if took := time.Since(began); took > limit+late.worst() {
+		e.Errorf("%s took %v, on a machine that is late by %v", what, took, late.worst())
 	}
 }
 

@@ -141,7 +141,7 @@ func slow(what string) func(testing.TB) *mutant {
 	return func(testing.TB) *mutant {
 		return &mutant{shut: func(closed string, real func() error) error {
 			if closed == what {
-				pause(closeBound + 50*time.Millisecond)
+				pause(3 * closeBound) // more than a busy machine explains
 			}
 			return real()
 		}}
