@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/internal/testutil"
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // lines is a Handler that hands on what comes as text.
@@ -294,7 +295,7 @@ func waitFile(t *testing.T, path string) {
 		if _, err := os.Lstat(path); err == nil {
 			return
 		}
-		if err := pause(ctx, time.Millisecond); err != nil {
+		if err := tcp.Pause(ctx, time.Millisecond); err != nil {
 			t.Fatalf("%s does not appear in %s", filepath.Base(path), filepath.Dir(path))
 		}
 	}

@@ -35,7 +35,7 @@ const (
 // link is a connection to a rank whose handshake is done. One goroutine reads and
 // one writes; both sleep in the kernel while nothing moves.
 type link struct {
-	owner *tcp
+	owner *tcpRank
 	conn  net.Conn
 	watch *hostwatch.Watch // nil if conn is not TCP
 	rank  int              // of the peer
@@ -52,7 +52,7 @@ type link struct {
 	queue []frame
 }
 
-func newLink(owner *tcp, conn net.Conn, rank int) *link {
+func newLink(owner *tcpRank, conn net.Conn, rank int) *link {
 	l := &link{
 		owner:   owner,
 		conn:    conn,

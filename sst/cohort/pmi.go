@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // PMI-1 is a dialogue in lines with the process manager: "cmd=NAME key=value ...".
@@ -248,7 +250,7 @@ func parsePMIValue(v string) (contact, error) {
 
 // byPMI has the process manager tell the others where rank 0 is.
 func (s *starter) byPMI(ctx context.Context) (Cohort, error) {
-	explain := time.AfterFunc(orDefault(s.config.explainAfter, 3*time.Second), func() {
+	explain := time.AfterFunc(tcp.OrDefault(s.config.explainAfter, 3*time.Second), func() {
 		s.config.Logger.Warn("cohort: waits for the process manager, until all processes of the job have asked it too",
 			"launch", s.launch.String(), "until", deadline(ctx))
 	})
@@ -295,7 +297,7 @@ func (s *starter) meet(ctx context.Context) (m meeting, err error) {
 		return m, err
 	}
 	defer p.conn.Close()
-	release := endWith(ctx, p.conn)
+	release := tcp.EndWith(ctx, p.conn)
 	defer func() {
 		if err = release(err); err != nil {
 			m.close()

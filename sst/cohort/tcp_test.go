@@ -208,7 +208,7 @@ func TestVanishedHost(t *testing.T) {
 		ranks := makeTCP(t, 2)
 		ends := joinAll(t, ranks, "s")
 		near := 1 - far
-		c := ranks[near].(*tcp)
+		c := ranks[near].(*tcpRank)
 		c.mu.Lock()
 		l := c.links[far]
 		c.mu.Unlock()
@@ -700,7 +700,7 @@ func TestSoakFormAndDie(t *testing.T) {
 		ends := joinAll(t, ranks, "s")
 		victim := rnd.IntN(n)
 		// A connection cut as a dead host's kernel would: no last word.
-		c := ranks[victim].(*tcp)
+		c := ranks[victim].(*tcpRank)
 		c.mu.Lock()
 		for _, l := range c.links {
 			if l == nil {
