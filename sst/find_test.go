@@ -3,6 +3,7 @@ package sst_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
@@ -37,7 +39,7 @@ func TestF01StaleFile(t *testing.T) {
 	t.Run("a new writer comes", func(t *testing.T) {
 		name := streamName(t)
 		leaveStale(t, name)
-		log, logger := newLog()
+		log, logger := testutil.NewLog(slog.LevelInfo)
 		r := async(func() *sst.Reader {
 			return attach(t, name, sst.ReaderConfig{Session: newSession(t, sst.SessionConfig{Logger: logger})})
 		})
@@ -123,14 +125,14 @@ func TestOpenIsCancelled(t *testing.T) {
 // when it is told to.
 func TestF03NoReader(t *testing.T) {
 	name := streamName(t)
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelInfo)
 	s := newSession(t, sst.SessionConfig{Logger: logger})
 	ctx, cancel := context.WithCancel(bounded(t))
 	done := async(func() error {
 		_, err := sst.Create(ctx, name, sst.WriterConfig{Session: s})
 		return err
 	})
-	line := next(t, "line of log", log.lines)
+	line := next(t, "line of log", log.Lines())
 	for _, part := range []string{name, "have=0", "want=1", "RendezvousReaderCount"} {
 		if !strings.Contains(line, part) {
 			t.Errorf("%q does not name %s", line, part)

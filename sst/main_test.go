@@ -1,7 +1,6 @@
 package sst_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -235,31 +233,6 @@ func empty(t testing.TB, name string) {
 	for _, e := range list {
 		t.Errorf("left behind: %s", e.Name())
 	}
-}
-
-// logLines collects a log and tells of each line.
-type logLines struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	lines chan string
-}
-
-func newLog() (*logLines, *slog.Logger) {
-	l := &logLines{lines: make(chan string, 1024)}
-	return l, slog.New(slog.NewTextHandler(l, nil))
-}
-
-func (l *logLines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines <- string(b)
-	return l.text.Write(b)
-}
-
-func (l *logLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // beginEOF asks for a step and wants the end of the stream.

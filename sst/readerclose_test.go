@@ -3,6 +3,7 @@ package sst_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -98,7 +99,7 @@ func TestCloseTimeout(t *testing.T) {
 	name := streamName(t)
 	x := define(t, create(t, name, sst.WriterConfig{}), 10)
 	c := local(t, 3)
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelInfo)
 	c.sessions[0] = newSession(t, sst.SessionConfig{Logger: logger})
 	for rank, err := range c.open(bounded(t), name, all(sst.ReaderConfig{CloseTimeout: 3500 * time.Millisecond})) {
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -385,9 +386,9 @@ func TestF07MissingName(t *testing.T) {
 	const ranks = 8
 	name := streamName(t)
 	x := local(t, ranks)
-	logs := make([]*logLines, ranks)
+	logs := make([]*testutil.Log, ranks)
 	for rank := range ranks {
-		log, logger := newLog()
+		log, logger := testutil.NewLog(slog.LevelInfo)
 		logs[rank], x.sessions[rank] = log, newSession(t, sst.SessionConfig{Logger: logger})
 	}
 	start := time.Now()

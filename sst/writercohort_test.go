@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -402,12 +403,12 @@ func TestWriterCohortEndCancelled(t *testing.T) {
 
 // TestWriterCohortExplains says which rank has not ended a step.
 func TestWriterCohortExplains(t *testing.T) {
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelInfo)
 	c := newCrew(t, 3, sst.WriterConfig{Session: newSession(t, sst.SessionConfig{Logger: logger})})
 	done := async(func() error { return c.write(bounded(t), 0) })
 	also := async(func() error { return c.write(bounded(t), 2) })
 	for {
-		line := next(t, "line of log", log.lines)
+		line := next(t, "line of log", log.Lines())
 		if strings.Contains(line, "waiting for ranks") && strings.Contains(line, "[1]") {
 			break
 		}

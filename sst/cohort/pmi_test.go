@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weft-fabric/weft/internal/testutil"
 )
 
 // manager is a process manager that speaks PMI-1 to n processes.
@@ -245,11 +248,11 @@ func TestPMIThatFails(t *testing.T) {
 func TestPMIBarrierThatLasts(t *testing.T) {
 	m := newManager(t, 2)
 	defer m.barrier.Done() // for the process that never comes
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelDebug)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	enough := errors.New("the test has had enough")
 	go func() {
-		log.expect(t, "level=WARN", "waits for the process manager")
+		log.Expect(t, "level=WARN", "waits for the process manager")
 		cancel(enough)
 	}()
 	_, errs := launch(ctx, t, [][]string{m.fd(t, 0)}, func(_ int, c *LauncherConfig) {
