@@ -126,7 +126,7 @@ func (c *channel) Close() error {
 	if h.closed { // to the others we are dead
 		return nil
 	}
-	h.mover.left(c)
 	h.forget(c)
+	h.mover.left(c)
 	return nil
 }
