@@ -46,11 +46,7 @@ func TestF01StaleFile(t *testing.T) {
 		x := define(t, create(t, name, sst.WriterConfig{Params: sst.Params{RendezvousReaderCount: count(1)}}), 1)
 		x.must(t)
 		done := async(x.w.Close)
-		seen, err := drain(bounded(t), next(t, "reader", r))
-		if err == nil {
-			err = consecutive(seen, 0, 1)
-		}
-		if err != nil {
+		if err := drains(bounded(t), next(t, "reader", r), 0, 1); err != nil {
 			t.Errorf("%v; log:\n%s", err, log)
 		}
 		if err := next(t, "Close", done); err != nil {
@@ -185,11 +181,7 @@ func TestF09FirstStep(t *testing.T) {
 			}
 			return w.Close()
 		})
-		seen, err := drain(bounded(t), attach(t, name, sst.ReaderConfig{}))
-		if err == nil {
-			err = consecutive(seen, 0, 5)
-		}
-		if err != nil {
+		if err := drains(bounded(t), attach(t, name, sst.ReaderConfig{}), 0, 5); err != nil {
 			t.Error(err)
 		}
 		if err := next(t, "writer", wrote); err != nil {
@@ -210,11 +202,7 @@ func TestF09FirstStep(t *testing.T) {
 		if got := r.Info().FirstStep; got != 3 {
 			t.Errorf("told that the first step is %d, want 3", got)
 		}
-		seen, err := drain(bounded(t), r)
-		if err == nil {
-			err = consecutive(seen, 3, 4)
-		}
-		if err != nil {
+		if err := drains(bounded(t), r, 3, 4); err != nil {
 			t.Error(err)
 		}
 		if err := next(t, "Close", done); err != nil {

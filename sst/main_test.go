@@ -178,6 +178,16 @@ func consecutive(list []uint64, from uint64, n int) error {
 	return nil
 }
 
+// drains reads a stream to its end and wants the steps from, from+1, ... to be
+// there, n of them.
+func drains(ctx context.Context, r *sst.Reader, from uint64, n int) error {
+	seen, err := drain(ctx, r)
+	if err != nil {
+		return err
+	}
+	return consecutive(seen, from, n)
+}
+
 // next waits for one thing on a channel.
 func next[T any](t testing.TB, what string, ch <-chan T) T {
 	t.Helper()

@@ -48,11 +48,7 @@ func TestWriterCohort(t *testing.T) {
 							return c.writers[rank].Close()
 						})
 					})
-					seen, err := drain(bounded(t), r)
-					if err == nil {
-						err = consecutive(seen, 0, steps)
-					}
-					if err != nil {
+					if err := drains(bounded(t), r, 0, steps); err != nil {
 						t.Error(err)
 					}
 					c.must(next(t, "writers", wrote))
@@ -86,11 +82,7 @@ func TestWriterCohortTCP(t *testing.T) {
 				return c.writers[rank].Close()
 			})
 		})
-		seen, err := drain(bounded(t), r)
-		if err == nil {
-			err = consecutive(seen, 0, 10)
-		}
-		if err != nil {
+		if err := drains(bounded(t), r, 0, 10); err != nil {
 			t.Error(err)
 		}
 		c.must(next(t, "writers", wrote))
