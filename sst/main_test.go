@@ -150,6 +150,19 @@ func verify(ctx context.Context, st *step.Step) error {
 	return nil
 }
 
+// takeStep takes the next step, compares its values and ends it.
+func takeStep(t testing.TB, r *sst.Reader) {
+	t.Helper()
+	st, err := r.BeginStep(bounded(t))
+	if err == nil {
+		err = verify(bounded(t), st)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.End()
+}
+
 // drain reads a stream to its end and returns the numbers of its steps.
 func drain(ctx context.Context, r *sst.Reader) ([]uint64, error) {
 	var seen []uint64

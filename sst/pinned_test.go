@@ -41,14 +41,7 @@ func readsNothing(t *testing.T, preload int32) {
 			r.quietly(&sstmsg.ReadRequest{Step: i, Length: 8 * n, WriterID: r.response.Evpath[0].WriterID, ReaderID: fakeData, Condition: 1})
 		}
 		r.quietly(&sstmsg.ReleaseTimestep{WriterID: r.wsr(), Step: i})
-		st, err := honest.BeginStep(bounded(t))
-		if err == nil {
-			err = verify(bounded(t), st)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		st.End()
+		takeStep(t, honest)
 	}
 	if got := x.w.Info().Bytes; got > 64<<20 {
 		t.Errorf("%d MiB are held", got>>20)

@@ -62,7 +62,7 @@ func TestEndWithReleased(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		conn := pipe(t)
 		for _, want := range []error{nil, io.ErrUnexpectedEOF} {
-			if err := EndWith(ctx, conn)(want); err != want { //nolint:errorlint // it is the same
+			if err := EndWith(ctx, conn)(want); err != want {
 				t.Errorf("release: %v, not %v", err, want)
 			}
 		}
