@@ -290,6 +290,18 @@ func (w *Writer) close() error {
 	return w.fail("close", err)
 }
 
+// Abort ends the stream before its time, at once: what the readers have got is
+// not all there was to be. Weft readers get [ErrWriterFailed] with the text of
+// cause; those of ADIOS2 lose their connection, which they do not take for a normal
+// end. So do the other ranks of a cohort, with [ErrAborted], and every later call
+// of this one. Nothing is left to Close, which returns nil.
+func (w *Writer) Abort(cause error) {
+	w.closing.Do(func() {
+		// The text alone: a cause that says "closed" must not pass for a normal end.
+		w.abort(fmt.Errorf("%w: %v", ErrAborted, cause))
+	})
+}
+
 // abort ends the stream at once. Readers are told that it ends; what they still
 // ask for they do not get. The other ranks of a cohort hear of it.
 func (w *Writer) abort(err error) {
