@@ -297,8 +297,11 @@ func (w *Writer) close() error {
 // of this one. Nothing is left to Close, which returns nil.
 func (w *Writer) Abort(cause error) {
 	w.closing.Do(func() {
-		// The text alone: a cause that says "closed" must not pass for a normal end.
-		w.abort(fmt.Errorf("%w: %v", ErrAborted, cause))
+		text := "no cause given"
+		if cause != nil {
+			text = cause.Error() // the text alone: a cause that is ErrClosed must not pass for a normal end
+		}
+		w.abort(fmt.Errorf("%w: %s", ErrAborted, text))
 	})
 }
 
