@@ -167,6 +167,7 @@ func (r *Reader) giveUp(err error) {
 	if r.leader != nil {
 		r.leaderEvent(cp.LeaveNow{Err: err})
 	}
+	r.ranks.flush(&r.mu)
 	r.leaveChannel()
 	if r.plane != nil {
 		r.giveBack(err)
