@@ -201,7 +201,7 @@ func (r *Reader) follow(ctx context.Context) error {
 func (r *Reader) lookAndKnock(looking, ctx context.Context, path string) error {
 	r.memberEvent(cp.MemberStart{})
 	for first := true; ; first = false {
-		f := &finder{path: path, session: r.session, user: r}
+		f := &finder{path: path, session: r.session, user: r, impatient: r.cfg.FailStale}
 		if err := r.find(looking, f); err != nil {
 			r.leaderEvent(cp.Cancel{Err: err})
 			return (<-r.opened).err

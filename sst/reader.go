@@ -35,6 +35,10 @@ type ReaderConfig struct {
 	// CloseTimeout bounds how long Close of rank 0 waits for the other ranks; 0
 	// means 60 s.
 	CloseTimeout time.Duration
+	// FailStale makes Open return [ErrStale] if nobody answers at the address of the
+	// contact file, instead of waiting for a new writer: for tools. A missing file is
+	// waited for all the same.
+	FailStale bool
 	// Screen is where rank 0 reads the writer's contact with RegistrationMethod
 	// Screen; nil means os.Stdin.
 	Screen io.Reader
