@@ -69,10 +69,11 @@ type Reader struct {
 	aborted  bool // Close or the session has ended us
 
 	response *sstmsg.WriterResponse
-	weft     bool           // the writer is Weft
-	writer   string         // address of writer rank 0
-	release  string         // what the handshake told of the writer's software
-	far      []carrier.Link // data links to writer ranks, nil until used
+	weft     bool                 // the writer is Weft
+	writer   string               // address of writer rank 0
+	release  string               // what the handshake told of the writer's software
+	far      []carrier.Link       // data links to writer ranks, nil until used
+	pushers  map[int]carrier.Link // over which writer ranks push, by rank
 	steps    map[int64]*heldStep
 	broken   error // why the records of the stream make no sense any more
 	counts   readerCounts

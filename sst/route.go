@@ -167,7 +167,7 @@ func (s *Session) route(l carrier.Link, m sstmsg.Message, placed *carrier.Placem
 		return s.toPeer(m.ReaderID, ReaderSide, true, func(r route) { r.reader.plane.Reply(m, placed) })
 	case *sstmsg.Preload:
 		var refused error
-		err := s.toReader(m.ReaderID, true, free, func(r *Reader) { refused = r.pushed(m, free) })
+		err := s.toReader(m.ReaderID, true, free, func(r *Reader) { refused = r.pushed(l, m, free) })
 		return cmp.Or(err, refused)
 	case *sstmsg.TimestepMetadata:
 		return s.toReader(m.ReaderID, false, free, func(r *Reader) { r.receive(m, free) })
