@@ -131,6 +131,7 @@ func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error)
 	err := w.prepare(ctx)
 	err = w.join(err)
 	if err == nil {
+		w.sayConflicts()
 		err = w.start(ctx)
 	}
 	if err != nil {
