@@ -129,8 +129,12 @@ func (w *Writer) whyNotStarted(ctx context.Context) (string, []any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	args := []any{"stream", w.path}
-	if w.leader == nil {
-		return "waiting for the other ranks and for readers; rank 0 knows more", append(append(args, "phase", w.member.Phase()), until(ctx)...)
+	switch {
+	case w.leader != nil:
+	case w.ranks.rank == 1 && w.member.Phase() == cp.WriterJoining: // rank 0 may not be there to say it
+		return "waiting for rank 0, and for the other ranks of the cohort, to create the stream", append(append(args, "rank", w.ranks.rank, "of", w.ranks.size), until(ctx)...)
+	default: // rank 0 tells: one line for the stream, not one for each rank
+		return "", nil
 	}
 	args = append(args, "have", w.leader.Active(), "want", w.cfg.Params.rendezvous(), "until", "they come, or the caller cancels")
 	return "waiting for readers; set RendezvousReaderCount to 0 to go on without", args
