@@ -149,7 +149,7 @@ func (s *Session) route(l carrier.Link, m sstmsg.Message, placed *carrier.Placem
 		return s.toReader(m.ReaderID, false, free, func(r *Reader) { r.peerSetup(l, m, free) })
 	case *sstmsg.Preload:
 		var refused error
-		err := s.toReader(m.ReaderID, true, free, func(r *Reader) { refused = r.pushed(m, free) })
+		err := s.toReader(m.ReaderID, true, free, func(r *Reader) { refused = r.pushed(l, m, free) })
 		return cmp.Or(err, refused)
 	}
 	defer free()

@@ -131,10 +131,15 @@ func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error)
 	err := w.prepare(ctx)
 	err = w.join(err)
 	if err == nil {
+		w.sayConflicts()
 		err = w.start(ctx)
 	}
 	if err != nil {
-		w.abort(err)
+		w.mu.Lock()
+		w.end(err)
+		w.mu.Unlock()
+		w.ranks.flush(&w.mu)
+		w.detach()
 		return nil, &Error{Op: "create", Stream: name, Err: err}
 	}
 	return w, nil

@@ -623,3 +623,15 @@ func TestOpeningReaderIsTold(t *testing.T) {
 		}
 	}
 }
+
+// TestConflictsAreTold: parameters that contradict each other are told by rank 0
+// alone, and the stream works.
+func TestConflictsAreTold(t *testing.T) {
+	log, logger := testutil.NewLog(slog.LevelInfo)
+	c := newCrew(t, 3, sst.WriterConfig{Session: newSession(t, sst.SessionConfig{Logger: logger}), Params: sst.Params{QueueLimit: 2, LagLimit: 9}})
+	if text := log.String(); strings.Count(text, "LagLimit=9") != 1 || !strings.Contains(text, "QueueLimit=2") || !strings.Contains(text, "stream=") {
+		t.Errorf("the log has %q", text)
+	}
+	c.step()
+	c.must(c.close())
+}

@@ -66,7 +66,7 @@ func (d *dialer) explain(ctx context.Context) {
 	d.mu.Unlock()
 	log := d.t.config.Logger.With("rank", d.t.rank, "of", d.t.size, "until", deadline(ctx))
 	if met { // rank 0 warns; that each of its ranks does as well would bury it
-		log.Info("cohort: connected to rank 0, which waits for other ranks")
+		log.Debug("cohort: connected to rank 0, which waits for other ranks")
 		return
 	}
 	args := []any{"at", d.at}

@@ -34,6 +34,8 @@ type mover interface {
 	joined(c *channel)
 	message(to int, c *channel, msg []byte) error
 	left(c *channel)
+	// flush returns channels that are closed as what was sent so far arrives.
+	flush() []<-chan struct{}
 }
 
 // hub holds the channels of one rank, whatever carries the messages. It knows

@@ -63,6 +63,9 @@ func (l *local) others(f func(*local)) {
 
 func (l *local) joined(*channel) {}
 
+// flush implements mover: what is sent has arrived.
+func (l *local) flush() []<-chan struct{} { return nil }
+
 // message implements mover. Nothing limits what is kept in one process, so
 // deliver has no error.
 func (l *local) message(to int, c *channel, msg []byte) error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"strconv"
@@ -251,7 +252,11 @@ func parsePMIValue(v string) (contact, error) {
 // byPMI has the process manager tell the others where rank 0 is.
 func (s *starter) byPMI(ctx context.Context) (Cohort, error) {
 	explain := time.AfterFunc(tcp.OrDefault(s.config.explainAfter, 3*time.Second), func() {
-		s.config.Logger.Warn("cohort: waits for the process manager, until all processes of the job have asked it too",
+		level := slog.LevelWarn
+		if s.launch.Rank > 1 { // two are enough, of which one may be who is missing
+			level = slog.LevelDebug
+		}
+		s.config.Logger.Log(ctx, level, "cohort: waits for the process manager, until all processes of the job have asked it too",
 			"launch", s.launch.String(), "until", deadline(ctx))
 	})
 	m, err := s.meet(ctx)

@@ -310,3 +310,26 @@ func FuzzPMI(f *testing.F) {
 		t.Error("no end")
 	})
 }
+
+// Of many processes that wait for a barrier two explain it.
+func TestPMIBarrierIsExplainedTwice(t *testing.T) {
+	const size = 6
+	m := newManager(t, size)
+	defer m.barrier.Done() // for the process that never comes
+	log, logger := testutil.NewLog(slog.LevelInfo)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	var environ [][]string
+	for rank := range size - 1 {
+		environ = append(environ, m.fd(t, rank))
+	}
+	go func() {
+		for range size - 1 {
+			log.Expect(t, "waits for the process manager")
+		}
+		cancel(errors.New("enough"))
+	}()
+	launch(ctx, t, environ, func(_ int, c *LauncherConfig) { c.Logger, c.explainAfter = logger, 10*time.Millisecond })
+	if n := strings.Count(log.String(), "level=WARN msg=\"cohort: waits"); n != 2 {
+		t.Errorf("%d ranks explain the wait:\n%s", n, log)
+	}
+}

@@ -113,6 +113,17 @@ func (t *tcpRank) joined(c *channel) {
 // left implements mover.
 func (t *tcpRank) left(c *channel) { t.spread(frame{kind: frameLeave, id: c.id}) }
 
+// flush implements mover.
+func (t *tcpRank) flush() []<-chan struct{} {
+	list := make([]<-chan struct{}, 0, len(t.links))
+	for _, l := range t.links {
+		if l != nil {
+			list = append(list, l.flush())
+		}
+	}
+	return list
+}
+
 // spread sends a frame to everybody this rank is connected to. The caller holds mu.
 func (t *tcpRank) spread(f frame) {
 	for _, l := range t.links {

@@ -540,6 +540,7 @@ func TestHostilePeer(t *testing.T) {
 		{"start from below", 0, wire(frame{kind: frameStart}), ErrProtocol},
 		{"loss from below", 0, wire(gone), ErrProtocol},
 		{"after the last", 0, wire(frame{kind: frameBye}, joinS), ErrProtocol},
+		{"answer to nothing", 0, wire(frame{kind: frameFlushed}), ErrProtocol},
 		{"garbage", 0, []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), ErrProtocol},
 		{"cut off", 0, wire(joinS)[:10], io.ErrUnexpectedEOF},
 		{"long message", 0, wire(joinX, frame{kind: frameMessage, id: 2, body: make([]byte, 1001)}), ErrLimit},
