@@ -2,6 +2,7 @@ package sst_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,9 +33,9 @@ func readsNothing(t *testing.T, preload int32) {
 	_, r.response = hear[*sstmsg.WriterResponse](r.fake)
 	r.activate()
 	testutil.Eventually(t, "it is there", func() bool { i := x.w.Info(); return len(i.Readers) == 2 && i.Readers[1].Active })
-	for range cap(r.got) { // from here on its handler does not return
-		r.got <- heard{}
-	}
+	r.deaf.Lock() // from here on its handler does not return
+	hears := sync.OnceFunc(r.deaf.Unlock)
+	defer hears()
 	for i := range int64(100) {
 		x.must(t)
 		if preload == 0 {
@@ -51,9 +52,7 @@ func readsNothing(t *testing.T, preload int32) {
 			t.Error(err)
 		}
 	})
-	for range cap(r.got) {
-		<-r.got
-	}
+	hears()
 	r.dropped()
 }
 

@@ -316,7 +316,7 @@ func TestPMIBarrierIsExplainedTwice(t *testing.T) {
 	const size = 6
 	m := newManager(t, size)
 	defer m.barrier.Done() // for the process that never comes
-	log, logger := testutil.NewLog(slog.LevelInfo)
+	log, logger := testutil.NewLog(slog.LevelDebug)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var environ [][]string
 	for rank := range size - 1 {
