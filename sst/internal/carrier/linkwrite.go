@@ -3,6 +3,7 @@ package carrier
 import (
 	"fmt"
 	"net"
+	"syscall"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/ffs"
@@ -15,7 +16,7 @@ const (
 	maxSpare      = 1024    // records of queue memory that are kept for the next round
 )
 
-// writing is what only the writing goroutine touches.
+// writing is what only who writes touches: the one who has set busy.
 type writing struct {
 	pushed   map[ffs.ID]struct{} // formats that the peer has from us on this link
 	spare    []Record            // queue memory for the next round
@@ -23,6 +24,14 @@ type writing struct {
 	headers  []byte // unit headers and format pushes that vec points into
 	pending  net.Buffers
 	complete bool // everything queued before Close was written; mu guards it
+
+	// Of writes that Send makes itself.
+	raw   syscall.RawConn
+	tryFn func(fd uintptr) bool // try, made once: it is called for each record
+	flat  []byte                // units of the records in hand, in one piece
+	wrote int                   // bytes of flat that the kernel has taken
+	err   error                 // of try
+	hand  []Record              // records whose first bytes are written and whose last are not
 }
 
 // writeLoop writes the queue until the link is down, or closed and empty.
@@ -31,10 +40,15 @@ func (l *link) writeLoop() {
 	for {
 		batch, state := l.nextBatch()
 		if state == linkDown {
+			l.end(l.write.hand)
 			l.drop(batch)
 			return
 		}
-		if len(batch) == 0 { // closed and empty
+		if !l.finishHand() {
+			l.drop(batch)
+			return
+		}
+		if len(batch) == 0 && state == linkClosing { // and nothing is queued any more
 			l.endOfStream()
 			return
 		}
@@ -42,16 +56,21 @@ func (l *link) writeLoop() {
 			l.drop(nil)
 			return
 		}
+		l.mu.Lock()
+		l.busy = false
+		l.mu.Unlock()
 	}
 }
 
-// nextBatch waits for records or for the end, and takes all that are queued. It
-// returns none if the link is closing and there are no more.
+// nextBatch waits for records or for the end, and takes all that are queued; from
+// then on Send does not write. It returns none if the link is closing and there are
+// no more.
 func (l *link) nextBatch() ([]Record, linkState) {
 	for {
 		l.mu.Lock()
 		batch, state := l.queue, l.state
-		if len(batch) > 0 || state != linkOpen {
+		if !l.busy && (len(batch) > 0 || len(l.write.hand) > 0 || state != linkOpen) {
+			l.busy = true
 			l.queue, l.write.spare = l.write.spare[:0], nil
 			l.mu.Unlock()
 			return batch, state
@@ -75,11 +94,16 @@ func (l *link) writeBatch(batch []Record) bool {
 		l.settle(rest[:n])
 		rest = rest[n:]
 	}
+	l.keepSpare(batch)
+	return true
+}
+
+// keepSpare keeps the memory of records that are written for the queue.
+func (l *link) keepSpare(batch []Record) {
 	clear(batch)
 	if cap(batch) <= maxSpare {
 		l.write.spare = batch[:0]
 	}
-	return true
 }
 
 // writeSome writes the first records of rest, whole, in one go: a real peer reads
@@ -166,14 +190,21 @@ func (l *link) forget(records []Record) {
 // whatever is queued. Nothing can be queued afterwards.
 func (l *link) drop(batch []Record) {
 	l.mu.Lock()
-	queue, err := l.queue, l.err
+	queue := l.queue
 	l.queue = nil
 	l.mu.Unlock()
-	for _, records := range [][]Record{batch, queue} {
-		l.forget(records)
-		for i := range records {
-			records[i].finish(fmt.Errorf("record not sent: %w", err))
-		}
+	l.end(batch)
+	l.end(queue)
+}
+
+// end ends records because the link is down.
+func (l *link) end(records []Record) {
+	l.mu.Lock()
+	err := l.err
+	l.mu.Unlock()
+	l.forget(records)
+	for i := range records {
+		records[i].finish(fmt.Errorf("record not sent: %w", err))
 	}
 }
 
