@@ -9,10 +9,10 @@ import (
 	"github.com/weft-fabric/weft/internal/wire/ffs"
 )
 
-// Bounds of one write. A larger record goes out alone.
+// Bounds of one write.
 const (
 	maxVec        = 512     // slices
-	maxWriteBytes = 1 << 20 // bytes
+	maxWriteBytes = 1 << 20 // bytes before a large record
 	maxSpare      = 1024    // records of queue memory that are kept for the next round
 )
 
@@ -111,12 +111,7 @@ func (l *link) keepSpare(batch []Record) {
 // returns how many.
 func (l *link) writeSome(rest []Record) (int, error) {
 	w := &l.write
-	w.vec, w.headers = w.vec[:0], w.headers[:0]
-	n, bytes := 0, 0
-	for n < len(rest) && (n == 0 || len(w.vec)+len(rest[n].Parts)+2 <= maxVec && bytes < maxWriteBytes) {
-		bytes += l.compose(rest[n])
-		n++
-	}
+	n := l.gather(rest)
 	w.pending = w.vec // consumed by WriteTo, vec keeps the memory
 	l.watch.Sent()
 	sent, err := w.pending.WriteTo(l.conn)
@@ -126,6 +121,23 @@ func (l *link) writeSome(rest []Record) (int, error) {
 	w.pending = nil
 	return n, err
 }
+
+// gather makes vec of the first records of rest, and returns how many.
+func (l *link) gather(rest []Record) int {
+	w := &l.write
+	w.vec, w.headers = w.vec[:0], w.headers[:0]
+	n, bytes := 0, 0
+	for n < len(rest) && (n == 0 || len(w.vec)+len(rest[n].Parts)+2 <= maxVec && (bytes < maxWriteBytes || small(rest[n]))) {
+		bytes += l.compose(rest[n])
+		n++
+	}
+	return n
+}
+
+// small reports whether a record may follow a large one in the same write: the
+// metadata of a step go out behind its data, and the peer should not have to wake
+// for them once more.
+func small(r Record) bool { return partsSize(r.Parts) <= maxDirect }
 
 // compose adds the units of one record to vec and returns the record's size.
 func (l *link) compose(r Record) int {
