@@ -3,6 +3,7 @@ package carrier
 import (
 	"net"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/wire/cm"
@@ -22,6 +23,8 @@ type inflow struct {
 // disable it, and each acknowledgement costs a call and a packet.
 type quickAcker struct {
 	conn *net.TCPConn
+	raw  syscall.RawConn // nil if the connection is closed already
+	mark readMark
 	ack  *sys.QuickAcker // nil where the option does not exist
 	off  atomic.Bool     // the peer needs none
 }
@@ -29,6 +32,7 @@ type quickAcker struct {
 func newQuickAcker(c *net.TCPConn) *quickAcker {
 	q := &quickAcker{conn: c}
 	if raw, err := c.SyscallConn(); err == nil {
+		q.raw, q.mark.raw = raw, raw
 		if ack, err := sys.NewQuickAcker(raw); err == nil {
 			q.ack = ack
 		}
@@ -36,10 +40,12 @@ func newQuickAcker(c *net.TCPConn) *quickAcker {
 	return q
 }
 
-// Read reads once. A short read means that the peer may be waiting.
+// Read reads once: b is the rest of what is read at the moment. A short read means
+// that the peer may be waiting, unless much is to come yet.
 func (q *quickAcker) Read(b []byte) (int, error) {
+	q.mark.expect(len(b))
 	n, err := q.conn.Read(b)
-	if err == nil && n < len(b) {
+	if err == nil && n < len(b) && len(b)-n < markFrom {
 		q.acknowledge()
 	}
 	return n, err
