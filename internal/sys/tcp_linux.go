@@ -41,15 +41,6 @@ func (q *QuickAcker) ask(fd uintptr) {
 	q.err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
 }
 
-// SetReadMark asks the kernel to wake a reader of a TCP connection only when n bytes
-// are there, or the connection has ended, or there is no room for more (tcp(7),
-// SO_RCVLOWAT). The kernel makes room for twice as many. 1 is how connections begin.
-func SetReadMark(c syscall.RawConn, n int) error {
-	return control(c, "SO_RCVLOWAT", func(fd int) error {
-		return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVLOWAT, n)
-	})
-}
-
 // LimitRetries bounds the time between two tries of the kernel to get an answer
 // on a TCP connection, else up to two minutes: repeats of what was not
 // acknowledged, and questions whether there is room again. It fails before Linux

@@ -17,9 +17,6 @@ func NewQuickAcker(syscall.RawConn) (*QuickAcker, error) { return nil, errors.Er
 // Acknowledge fails.
 func (*QuickAcker) Acknowledge() error { return errors.ErrUnsupported }
 
-// SetReadMark fails.
-func SetReadMark(syscall.RawConn, int) error { return errors.ErrUnsupported }
-
 // LimitRetries fails.
 func LimitRetries(syscall.RawConn, time.Duration) error { return errors.ErrUnsupported }
 

@@ -15,11 +15,12 @@ const scratchBytes = 64 << 10
 // it got. It holds p only while the kernel copies, so that p can be revoked at any
 // time; a plain Read would hold it while it waits for the peer.
 func (q *quickAcker) fill(p *Placement, at, rest int) (n int, err error) {
-	if q.raw == nil {
-		return 0, net.ErrClosed
+	raw, err := q.conn.SyscallConn()
+	if err != nil {
+		return 0, err
 	}
 	f := filler{q: q, p: p, at: at, rest: rest}
-	err = q.raw.Read(f.ready)
+	err = raw.Read(f.ready)
 	if err == nil {
 		err = f.err
 	}
@@ -42,12 +43,8 @@ func (f *filler) ready(fd uintptr) bool {
 	for f.n < f.rest {
 		n, again, err := f.read(fd)
 		switch {
-		case again && f.q.mark.expect(f.rest-f.n):
-			continue // what came while the mark was high may not have woken us
 		case again:
-			if f.rest-f.n < markFrom {
-				f.q.acknowledge() // the peer may be waiting
-			}
+			f.q.acknowledge() // the peer may be waiting
 			return false
 		case errors.Is(err, io.EOF):
 			f.err = io.ErrUnexpectedEOF

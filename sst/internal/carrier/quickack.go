@@ -3,7 +3,6 @@ package carrier
 import (
 	"net"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/wire/cm"
@@ -23,8 +22,6 @@ type inflow struct {
 // disable it, and each acknowledgement costs a call and a packet.
 type quickAcker struct {
 	conn *net.TCPConn
-	raw  syscall.RawConn // nil if the connection is closed already
-	mark readMark
 	ack  *sys.QuickAcker // nil where the option does not exist
 	off  atomic.Bool     // the peer needs none
 }
@@ -32,7 +29,6 @@ type quickAcker struct {
 func newQuickAcker(c *net.TCPConn) *quickAcker {
 	q := &quickAcker{conn: c}
 	if raw, err := c.SyscallConn(); err == nil {
-		q.raw, q.mark.raw = raw, raw
 		if ack, err := sys.NewQuickAcker(raw); err == nil {
 			q.ack = ack
 		}
@@ -40,12 +36,10 @@ func newQuickAcker(c *net.TCPConn) *quickAcker {
 	return q
 }
 
-// Read reads once: b is the rest of what is read at the moment. A short read means
-// that the peer may be waiting, unless much is to come yet.
+// Read reads once. A short read means that the peer may be waiting.
 func (q *quickAcker) Read(b []byte) (int, error) {
-	q.mark.expect(len(b))
 	n, err := q.conn.Read(b)
-	if err == nil && n < len(b) && len(b)-n < markFrom {
+	if err == nil && n < len(b) {
 		q.acknowledge()
 	}
 	return n, err
