@@ -281,6 +281,16 @@ func (s *tellingSource) View(ctx context.Context, rank int, offset, n uint64) ([
 	return v.View(ctx, rank, offset, n)
 }
 
+// Held hands out what the data plane holds.
+func (s *tellingSource) Held(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), error) {
+	h, ok := s.Source.(step.Holder)
+	if !ok {
+		return nil, nil, nil
+	}
+	defer s.explain(ctx, "block of rank", rank).end()
+	return h.Held(ctx, rank, offset, n)
+}
+
 func (s *tellingSource) explain(ctx context.Context, what string, n int) *longWait {
 	return s.reader.session.waits.begin(ctx, func() (string, []any) {
 		args := []any{"stream", s.reader.name, "step", s.number, what, n, "writer", s.reader.peer()}

@@ -172,6 +172,16 @@ func (s *evpathStep) Read(ctx context.Context, pieces []step.Piece) error {
 // record it came in. What was not pushed is asked for, and comes into memory of the
 // view's own.
 func (s *evpathStep) View(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), error) {
+	b, release, err := s.Held(ctx, rank, offset, n)
+	if b != nil || err != nil {
+		return b, release, err
+	}
+	return s.ask(ctx, rank, offset, n)
+}
+
+// Held hands out a part of a block that was pushed, or is bound to be; nil if it
+// has to be asked for.
+func (s *evpathStep) Held(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), error) {
 	if rank < 0 || rank >= len(s.plane.ranks()) {
 		return nil, nil, fmt.Errorf("step %d: rank %d: %w", s.number, rank, errRank)
 	}
@@ -180,7 +190,7 @@ func (s *evpathStep) View(ctx context.Context, rank int, offset, n uint64) ([]by
 		return nil, nil, s.plane.explained(ctx, err)
 	}
 	if p == nil {
-		return s.ask(ctx, rank, offset, n)
+		return nil, nil, nil
 	}
 	b, err := p.part(s.number, rank, offset, n)
 	if err != nil {
