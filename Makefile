@@ -24,7 +24,7 @@ tidy:
 	go mod tidy -diff
 
 golangci:
-	go run $(GOLANGCI) run
+	go run $(GOLANGCI) run --allow-parallel-runners
 
 fuzz:
 	scripts/fuzz.sh $(FUZZTIME)

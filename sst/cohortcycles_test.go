@@ -210,14 +210,7 @@ func TestStuckOtherRank(t *testing.T) {
 	for range 3 {
 		x.must(t) // the stuck rank keeps the first
 	}
-	st, err := r.BeginStep(bounded(t))
-	if err == nil {
-		err = verify(bounded(t), st)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	st.End()
+	takeStep(t, r)
 	ends("BeginStep", func(ctx context.Context) error { _, err := r.BeginStep(ctx); return err })
 	within(t, time.Second+soon, "Close of the reader", func() { wants(t, "Close", r.Close(), sst.ErrTimeout) })
 	within(t, 5*time.Second, "Close", func() {

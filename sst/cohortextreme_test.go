@@ -287,16 +287,6 @@ func TestManyMembers(t *testing.T) {
 	c := newCrew(t, n, sst.WriterConfig{Session: ws, Params: sst.Params{QueueLimit: 1}})
 	cohorts := cohort.Local(n)
 	steps := testutil.Count(t, 5, 100)
-	wrote := async(func() []error {
-		return c.all(func(rank int) error {
-			for range steps {
-				if err := c.write(bounded(t), rank); err != nil {
-					return err
-				}
-			}
-			return c.writers[rank].Close()
-		})
-	})
 	g, _ := newGroup(t.Context())
 	for rank := range n {
 		g.Go(func() error {
@@ -308,6 +298,20 @@ func TestManyMembers(t *testing.T) {
 			return errors.Join(err, r.Close())
 		})
 	}
+	testutil.Eventually(t, "the reader is active", func() bool {
+		readers := c.writers[0].Info().Readers
+		return len(readers) == 1 && readers[0].Active
+	})
+	wrote := async(func() []error {
+		return c.all(func(rank int) error {
+			for range steps {
+				if err := c.write(bounded(t), rank); err != nil {
+					return err
+				}
+			}
+			return c.writers[rank].Close()
+		})
+	})
 	if err := next(t, "readers", async(g.Wait)); err != nil {
 		t.Error(err)
 	}

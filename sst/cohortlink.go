@@ -1,8 +1,11 @@
 package sst
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/weft-fabric/weft/sst/cohort"
 	"github.com/weft-fabric/weft/sst/internal/cp"
@@ -87,6 +90,24 @@ func (c *cohortLink) others() []int {
 		list = append(list, rank)
 	}
 	return list
+}
+
+// flushTime bounds how long a stream that could not be opened waits until the other
+// ranks have the reason: a program that fails exits at once.
+const flushTime = 500 * time.Millisecond
+
+// flush waits a moment until what was said has arrived. The owner's lock, which is
+// mu, is not held.
+func (c *cohortLink) flush(mu sync.Locker) {
+	mu.Lock()
+	ch, ok := c.channel.(cohort.Flusher)
+	mu.Unlock()
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	defer cancel()
+	_ = ch.Flush(ctx) // whoever has not got it by then hears that we are gone
 }
 
 // leave ends our part in the channel, after what was said.

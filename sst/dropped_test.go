@@ -3,10 +3,12 @@ package sst_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"strings"
 	"testing"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
 )
@@ -47,7 +49,7 @@ func TestReaderRankOutOfReach(t *testing.T) {
 func TestDroppedWithAReason(t *testing.T) {
 	for _, weft := range []bool{true, false} {
 		t.Run(fmt.Sprint("weft ", weft), func(t *testing.T) {
-			log, logger := newLog()
+			log, logger := testutil.NewLog(slog.LevelInfo)
 			s := newSession(t, sst.SessionConfig{Logger: logger})
 			bad := attachesAs(t, create(t, streamName(t), sst.WriterConfig{Session: s}).Name(), 1, weft, false)
 			other := create(t, streamName(t), sst.WriterConfig{Session: s})
@@ -69,9 +71,9 @@ func TestDroppedWithAReason(t *testing.T) {
 			} else {
 				bad.dropped()
 			}
-			next(t, "line of log", log.lines)
+			next(t, "line of log", log.Lines())
 			if !weft { // the other stream's, in any order
-				next(t, "line of log", log.lines)
+				next(t, "line of log", log.Lines())
 			}
 			if line := log.String(); strings.Contains(line, `lose the connection with it"=1`) == weft {
 				t.Errorf("the log says %q", line)

@@ -34,6 +34,8 @@ var (
 	ErrRankFailed = cp.ErrRankLost
 	// ErrEvicted says that the writer detached a reader that lagged too far behind.
 	ErrEvicted = cp.ErrEvicted
+	// ErrAborted says that Writer.Abort ended the stream.
+	ErrAborted = cp.ErrAborted
 	// ErrStepAborted says that a rank of the writer gave a step up: nothing of it
 	// was sent, and its number is used again.
 	ErrStepAborted = cp.ErrStepAborted

@@ -21,9 +21,12 @@ type finder struct {
 	path    string
 	session *Session
 	user    linkUser // of the link; nil if it need not be told of its loss
+	// impatient says not to wait for another writer if the file's own is gone.
+	impatient bool
 
 	file contactFile
 	link carrier.Link
+	dead deadFile
 
 	mu   sync.Mutex
 	last error // why the last look was not enough
@@ -33,15 +36,16 @@ type finder struct {
 // not answer counts as not there yet: a new writer may be about to replace it.
 func (f *finder) find(ctx context.Context) error {
 	start := time.Now()
-	defer explain(ctx, f.session.log, func() (string, []any) {
-		return "waiting for the writer's contact file", append([]any{"path", f.path, "reason", f.reason()}, until(ctx)...)
-	})()
+	defer explain(ctx, f.session.log, func() (string, []any) { return f.explanation(ctx) })()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		err := f.look(ctx)
 		if err == nil || f.final(err) {
 			return err
+		}
+		if f.impatient && f.dead.tries > 1 && errors.Is(err, ErrStale) { // not just being replaced
+			return fmt.Errorf("%w%s", err, f.age())
 		}
 		if ctx.Err() == nil { // else it says no more than that the time is up
 			f.setReason(err)
@@ -56,7 +60,18 @@ func (f *finder) find(ctx context.Context) error {
 	}
 }
 
-// look tries once.
+// explanation says what the wait is for.
+func (f *finder) explanation(ctx context.Context) (string, []any) {
+	reason := f.reason()
+	args := append([]any{"path", f.path, "reason", reason}, until(ctx)...)
+	if errors.Is(reason, ErrStale) {
+		return "the contact file is of a writer that is gone; waiting for a new one to replace it", args
+	}
+	return "waiting for the writer's contact file", args
+}
+
+// look tries once. Whoever does not answer is asked again after a while only,
+// unless the file changes.
 func (f *finder) look(ctx context.Context) (err error) {
 	f.file, err = readContact(f.path)
 	if err != nil {
@@ -65,6 +80,9 @@ func (f *finder) look(ctx context.Context) (err error) {
 	addr, err := f.file.contact.Addr()
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	if err := f.dead.known(f.file, time.Now()); err != nil {
+		return err
 	}
 	if f.reason() == nil {
 		f.setReason(fmt.Errorf("%s: no answer from %v; is the writer stopped?", f.path, addr))
@@ -76,7 +94,9 @@ func (f *finder) look(ctx context.Context) (err error) {
 	case errors.Is(err, ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("%s: no answer from %v; is the writer stopped? %w", f.path, addr, err)
 	}
-	return fmt.Errorf("%s: %w: nobody of that name at %v; start it again, or remove the file: %w", f.path, ErrStale, addr, err)
+	err = fmt.Errorf("%s: %w: nobody of that name at %v; start it again, or remove the file: %w", f.path, ErrStale, addr, err)
+	f.dead.note(f.file, time.Now(), err)
+	return err
 }
 
 // final reports whether waiting longer cannot help.
@@ -109,13 +129,18 @@ func (f *finder) giveUp(ctx context.Context, start time.Time) error {
 		}
 		return fmt.Errorf("%s: %w%s: %w", f.path, ErrNoStream, hint, cause)
 	case last != nil:
-		age := ""
-		if st, err := os.Stat(f.path); err == nil {
-			age = fmt.Sprintf(" (the file is %v old)", time.Since(st.ModTime()).Round(time.Second))
-		}
-		return fmt.Errorf("%w%s: %w", last, age, cause)
+		return fmt.Errorf("%w%s: %w", last, f.age(), cause)
 	}
 	return fmt.Errorf("%s: after %v: %w", f.path, time.Since(start).Round(time.Millisecond), cause)
+}
+
+// age says how old the contact file is.
+func (f *finder) age() string {
+	st, err := os.Stat(f.path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(" (the file is %v old)", time.Since(st.ModTime()).Round(time.Second))
 }
 
 // ask takes the contact from a person's input (RegistrationMethod Screen).

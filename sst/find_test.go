@@ -3,6 +3,7 @@ package sst_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
@@ -37,18 +39,14 @@ func TestF01StaleFile(t *testing.T) {
 	t.Run("a new writer comes", func(t *testing.T) {
 		name := streamName(t)
 		leaveStale(t, name)
-		log, logger := newLog()
+		log, logger := testutil.NewLog(slog.LevelInfo)
 		r := async(func() *sst.Reader {
 			return attach(t, name, sst.ReaderConfig{Session: newSession(t, sst.SessionConfig{Logger: logger})})
 		})
 		x := define(t, create(t, name, sst.WriterConfig{Params: sst.Params{RendezvousReaderCount: count(1)}}), 1)
 		x.must(t)
 		done := async(x.w.Close)
-		seen, err := drain(bounded(t), next(t, "reader", r))
-		if err == nil {
-			err = consecutive(seen, 0, 1)
-		}
-		if err != nil {
+		if err := drains(bounded(t), next(t, "reader", r), 0, 1); err != nil {
 			t.Errorf("%v; log:\n%s", err, log)
 		}
 		if err := next(t, "Close", done); err != nil {
@@ -69,6 +67,104 @@ func TestF01StaleFile(t *testing.T) {
 			t.Errorf("%v does not say how old the file is", err)
 		}
 	})
+}
+
+// TestStaleIsFinal: who does not want to wait for a new writer hears at once that
+// there is none, and where nobody is; a file that is missing is waited for.
+func TestStaleIsFinal(t *testing.T) {
+	name := streamName(t)
+	leaveStale(t, name)
+	_, contact := readContact(t, name)
+	addr, err := contact.Addr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, 3*time.Second, "Open", func() {
+		_, err := sst.Open(bounded(t), name, sst.ReaderConfig{Session: quickSession(t), FailStale: true})
+		wants(t, "Open", err, sst.ErrStale)
+		for _, part := range []string{name + ".sst", "a writer that is gone", addr.String(), "old)"} {
+			if err != nil && !strings.Contains(err.Error(), part) {
+				t.Errorf("%v does not mention %s", err, part)
+			}
+		}
+	})
+	other := streamName(t)
+	r := async(func() *sst.Reader { return attach(t, other, sst.ReaderConfig{FailStale: true}) })
+	create(t, other, sst.WriterConfig{Params: sst.Params{RendezvousReaderCount: count(1)}})
+	next(t, "reader", r)
+}
+
+// TestStaleIsExplained: a wait for a writer that is gone says so, for how long it
+// goes on, and what is at fault (promise P7).
+func TestStaleIsExplained(t *testing.T) {
+	t.Parallel()
+	name := streamName(t)
+	leaveStale(t, name)
+	log, logger := testutil.NewLog(slog.LevelInfo)
+	ctx, cancel := context.WithCancel(bounded(t))
+	done := async(func() error {
+		_, err := sst.Open(ctx, name, sst.ReaderConfig{Session: newSession(t, sst.SessionConfig{Logger: logger})})
+		return err
+	})
+	line := next(t, "line of log", log.Lines())
+	for _, part := range []string{name + ".sst", "a writer that is gone", "waiting for a new one", "127.0.0.1:", "for another"} {
+		if !strings.Contains(line, part) {
+			t.Errorf("%q does not name %s", line, part)
+		}
+	}
+	cancel()
+	wants(t, "Open", next(t, "Open", done), context.Canceled)
+}
+
+// TestStaleIsLeftAlone: whoever has the port of a dead writer by now is not
+// knocked at with every look at the file; a new file is tried at once.
+func TestStaleIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	name := streamName(t)
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	knocks := make(chan struct{}, 64)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+			knocks <- struct{}{}
+		}
+	}()
+	c, err := cm.NewContact(ln.Addr().(*net.TCPAddr).AddrPort(), 0x777)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeContact(t, name, 4711, c)
+	start := time.Now()
+	opened := async(func() error {
+		_, err := sst.Open(bounded(t), name, sst.ReaderConfig{Session: quickSession(t)})
+		return err
+	})
+	for range 5 {
+		next(t, "knock", knocks)
+	}
+	if took := time.Since(start); took < 1200*time.Millisecond {
+		t.Errorf("five attempts within %v", took)
+	}
+	start = time.Now()
+	p := newFake(t)
+	p.publish(name, 4711, true)
+	l, q := hear[*sstmsg.DPQuery](p)
+	if took := time.Since(start); took > 900*time.Millisecond {
+		t.Errorf("a new file was looked at after %v only", took)
+	}
+	p.send(l, &sstmsg.DPQueryResponse{Condition: q.Condition, DataPlane: "nothing"})
+	wants(t, "Open", next(t, "Open", opened), sst.ErrPlane)
+	ln.Close()
+	<-served
 }
 
 // TestF02NoStream is field report F02.
@@ -123,14 +219,14 @@ func TestOpenIsCancelled(t *testing.T) {
 // when it is told to.
 func TestF03NoReader(t *testing.T) {
 	name := streamName(t)
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelInfo)
 	s := newSession(t, sst.SessionConfig{Logger: logger})
 	ctx, cancel := context.WithCancel(bounded(t))
 	done := async(func() error {
 		_, err := sst.Create(ctx, name, sst.WriterConfig{Session: s})
 		return err
 	})
-	line := next(t, "line of log", log.lines)
+	line := next(t, "line of log", log.Lines())
 	for _, part := range []string{name, "have=0", "want=1", "RendezvousReaderCount"} {
 		if !strings.Contains(line, part) {
 			t.Errorf("%q does not name %s", line, part)
@@ -183,11 +279,7 @@ func TestF09FirstStep(t *testing.T) {
 			}
 			return w.Close()
 		})
-		seen, err := drain(bounded(t), attach(t, name, sst.ReaderConfig{}))
-		if err == nil {
-			err = consecutive(seen, 0, 5)
-		}
-		if err != nil {
+		if err := drains(bounded(t), attach(t, name, sst.ReaderConfig{}), 0, 5); err != nil {
 			t.Error(err)
 		}
 		if err := next(t, "writer", wrote); err != nil {
@@ -208,11 +300,7 @@ func TestF09FirstStep(t *testing.T) {
 		if got := r.Info().FirstStep; got != 3 {
 			t.Errorf("told that the first step is %d, want 3", got)
 		}
-		seen, err := drain(bounded(t), r)
-		if err == nil {
-			err = consecutive(seen, 3, 4)
-		}
-		if err != nil {
+		if err := drains(bounded(t), r, 3, 4); err != nil {
 			t.Error(err)
 		}
 		if err := next(t, "Close", done); err != nil {

@@ -3,6 +3,7 @@ package sst_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -95,6 +96,28 @@ func (b *badRank) storm(rng *rand.Rand, to, n int) {
 	}
 }
 
+// stormUntil says anything, and something for each word that it hears, until the
+// honest rank is done, which has to be soon. heard is called for each word, too.
+func (b *badRank) stormUntil(t *testing.T, what string, rng *rand.Rand, to int, done <-chan error, heard func()) {
+	t.Helper()
+	b.storm(rng, to, rng.IntN(10))
+	start := time.Now()
+	for {
+		select {
+		case err := <-done:
+			if took := time.Since(start); took > 3*time.Second {
+				t.Errorf("%s: %v, %v", what, took, err)
+			}
+			return
+		case <-b.got:
+			b.storm(rng, to, 1)
+			heard()
+		case <-time.After(patience):
+			t.Fatalf("%s: the honest rank hangs", what)
+		}
+	}
+}
+
 // writerAt is a rank that creates, writes some steps and closes, whatever comes.
 // Each call has a context that ends, and has to return with it.
 func writerAt(t *testing.T, name string, c cohort.Cohort) error {
@@ -136,23 +159,7 @@ func TestSoakHostileRankOfWriter(t *testing.T) {
 			}
 		}
 		done := async(func() error { return writerAt(t, name, cohorts[1-bad]) })
-		stormed := rand.New(rand.NewPCG(rng.Uint64(), 1))
-		b.storm(stormed, 1-bad, rng.IntN(10))
-		start := time.Now()
-		var err error
-		for over := false; !over; {
-			select {
-			case err = <-done:
-				over = true
-			case <-b.got:
-				b.storm(stormed, 1-bad, 1)
-			case <-time.After(patience):
-				t.Fatalf("round %d: the honest rank hangs", round)
-			}
-		}
-		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("round %d: %v, %v", round, took, err)
-		}
+		b.stormUntil(t, fmt.Sprint("round ", round), rng, 1-bad, done, func() {})
 		for _, c := range cohorts {
 			c.Close()
 		}
@@ -202,24 +209,7 @@ func TestSoakHostileRankOfReader(t *testing.T) {
 			}
 			return r.Close()
 		})
-		stormed := rand.New(rand.NewPCG(rng.Uint64(), 1))
-		b.storm(stormed, 1-bad, rng.IntN(10))
-		start := time.Now()
-		var err error
-		for over := false; !over; {
-			select {
-			case err = <-done:
-				over = true
-			case <-b.got:
-				b.storm(stormed, 1-bad, 1)
-				x.must(t)
-			case <-time.After(patience):
-				t.Fatalf("round %d: the honest rank hangs", round)
-			}
-		}
-		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("round %d: %v, %v", round, took, err)
-		}
+		b.stormUntil(t, fmt.Sprint("round ", round), rng, 1-bad, done, func() { x.must(t) })
 		for _, c := range cohorts {
 			c.Close()
 		}

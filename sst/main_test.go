@@ -1,7 +1,6 @@
 package sst_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -152,6 +150,19 @@ func verify(ctx context.Context, st *step.Step) error {
 	return nil
 }
 
+// takeStep takes the next step, compares its values and ends it.
+func takeStep(t testing.TB, r *sst.Reader) {
+	t.Helper()
+	st, err := r.BeginStep(bounded(t))
+	if err == nil {
+		err = verify(bounded(t), st)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.End()
+}
+
 // drain reads a stream to its end and returns the numbers of its steps.
 func drain(ctx context.Context, r *sst.Reader) ([]uint64, error) {
 	var seen []uint64
@@ -178,6 +189,16 @@ func consecutive(list []uint64, from uint64, n int) error {
 		return fmt.Errorf("%d steps, want %d", len(list), n)
 	}
 	return nil
+}
+
+// drains reads a stream to its end and wants the steps from, from+1, ... to be
+// there, n of them.
+func drains(ctx context.Context, r *sst.Reader, from uint64, n int) error {
+	seen, err := drain(ctx, r)
+	if err != nil {
+		return err
+	}
+	return consecutive(seen, from, n)
 }
 
 // next waits for one thing on a channel.
@@ -235,31 +256,6 @@ func empty(t testing.TB, name string) {
 	for _, e := range list {
 		t.Errorf("left behind: %s", e.Name())
 	}
-}
-
-// logLines collects a log and tells of each line.
-type logLines struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	lines chan string
-}
-
-func newLog() (*logLines, *slog.Logger) {
-	l := &logLines{lines: make(chan string, 1024)}
-	return l, slog.New(slog.NewTextHandler(l, nil))
-}
-
-func (l *logLines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines <- string(b)
-	return l.text.Write(b)
-}
-
-func (l *logLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // beginEOF asks for a step and wants the end of the stream.

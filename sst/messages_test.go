@@ -1,9 +1,11 @@
 package sst_test
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/sst"
 )
 
@@ -46,7 +48,7 @@ func TestMessageOfAbort(t *testing.T) {
 // TestMessageOfDeadRank does not blame a reader, and says of no stream that has
 // failed that it goes on.
 func TestMessageOfDeadRank(t *testing.T) {
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelInfo)
 	s := newSession(t, sst.SessionConfig{Logger: logger})
 	c := newCrew(t, 2, sst.WriterConfig{Session: s})
 	r := attach(t, c.name, sst.ReaderConfig{})

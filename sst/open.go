@@ -54,7 +54,7 @@ func Open(ctx context.Context, name string, cfg ReaderConfig) (*Reader, error) {
 func newReader(name string, cfg ReaderConfig) *Reader {
 	r := &Reader{
 		name: name, cfg: cfg, ranks: cohortLink{size: 1}, opened: make(chan outcome, 1), taking: make(chan struct{}, 1),
-		steps: map[int64]*heldStep{}, here: map[int]bool{},
+		steps: map[int64]*heldStep{}, pushers: map[int]carrier.Link{}, here: map[int]bool{},
 	}
 	if cfg.Cohort != nil {
 		r.ranks.rank, r.ranks.size = cfg.Cohort.Rank(), cfg.Cohort.Size()
@@ -132,7 +132,7 @@ func (r *Reader) makeMachines(dataContact string) {
 	control := s.issue(1, route{reader: r})
 	data := s.issue(1, route{reader: r, data: true})
 	r.ids = append(control, data...)
-	r.plane = dp.NewEvpath(dp.EvpathConfig{ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Memory: r.session.cm.Buffer, Lost: ErrWriterFailed, MaxEarly: r.session.early})
+	r.plane = dp.NewEvpath(dp.EvpathConfig{ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Watch: r.watchRank, Memory: r.session.cm.Buffer, Lost: ErrWriterFailed, MaxEarly: r.session.early})
 	contact := s.cm.Contact().String()
 	r.member = cp.NewReaderMember(cp.MemberReaderConfig{Leads: r.ranks.rank == 0, Hello: cp.ReaderHello{
 		CP:     sstmsg.CPReader{Contact: contact, ReaderID: control[0]},
@@ -167,6 +167,7 @@ func (r *Reader) giveUp(err error) {
 	if r.leader != nil {
 		r.leaderEvent(cp.LeaveNow{Err: err})
 	}
+	r.ranks.flush(&r.mu)
 	r.leaveChannel()
 	if r.plane != nil {
 		r.giveBack(err)
@@ -200,7 +201,7 @@ func (r *Reader) follow(ctx context.Context) error {
 func (r *Reader) lookAndKnock(looking, ctx context.Context, path string) error {
 	r.memberEvent(cp.MemberStart{})
 	for first := true; ; first = false {
-		f := &finder{path: path, session: r.session, user: r}
+		f := &finder{path: path, session: r.session, user: r, impatient: r.cfg.FailStale}
 		if err := r.find(looking, f); err != nil {
 			r.leaderEvent(cp.Cancel{Err: err})
 			return (<-r.opened).err

@@ -33,6 +33,7 @@ type paramDef struct {
 	sides Side
 	def   string // default, as text
 	help  string
+	words []string // the values that there are, if those are words
 	get   func(*Params) string
 	set   func(*Params, string) error
 }
@@ -85,7 +86,7 @@ func boolParam(name string, s Side, field func(*Params) *bool, help string) para
 // wordParam describes one of several words; the first is the default.
 func wordParam(name string, s Side, field func(*Params) *string, help string, words ...string) paramDef {
 	return paramDef{
-		name: name, sides: s, def: words[0], help: help,
+		name: name, sides: s, def: words[0], help: help, words: words,
 		get: func(p *Params) string { return *field(p) },
 		set: func(p *Params, text string) error {
 			i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, text) })
@@ -119,7 +120,7 @@ func textParam(name string, s Side, field func(*Params) *string, help string) pa
 // fixedParam describes a parameter of ADIOS2 that has one accepted value here.
 func fixedParam(name string, s Side, why string, accepted ...string) paramDef {
 	return paramDef{
-		name: name, sides: s, def: accepted[0], help: why,
+		name: name, sides: s, def: accepted[0], help: why, words: accepted,
 		set: func(p *Params, text string) error {
 			if slices.ContainsFunc(accepted, func(a string) bool { return strings.EqualFold(a, text) }) {
 				return nil
@@ -245,14 +246,18 @@ func (p *Params) Set(name, value string) error {
 
 // ParamInfo describes one engine parameter, for tools and help texts.
 type ParamInfo struct {
-	Name, Sides, Default, Help string
+	Name    string   `json:"name"`
+	Sides   string   `json:"sides"` // "writer", "reader" or "writer and reader"
+	Default string   `json:"default"`
+	Values  []string `json:"values,omitempty"` // that it can have, if those are words
+	Help    string   `json:"help"`
 }
 
 // ParamList lists every engine parameter that is known.
 func ParamList() []ParamInfo {
 	list := make([]ParamInfo, 0, len(paramTable))
 	for _, d := range paramTable {
-		list = append(list, ParamInfo{d.name, d.sides.String(), d.def, d.help})
+		list = append(list, ParamInfo{Name: d.name, Sides: d.sides.String(), Default: d.def, Values: slices.Clone(d.words), Help: d.help})
 	}
 	return list
 }

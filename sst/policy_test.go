@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -150,14 +151,14 @@ func TestF04TwoCohorts(t *testing.T) {
 // TestF11Watermark is field report F11: the log names the slow reader, steps and
 // bytes before memory runs out.
 func TestF11Watermark(t *testing.T) {
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelInfo)
 	c := newCrew(t, 2, sst.WriterConfig{Session: newSession(t, sst.SessionConfig{Logger: logger}), Params: sst.Params{QueueWarnBytes: bytesOf(500)}})
 	r := attaches(t, c.name)
 	for range 4 { // of 2 * 64 bytes and more each
 		c.step()
 		r.step()
 	}
-	line := next(t, "line of log", log.lines)
+	line := next(t, "line of log", log.Lines())
 	for _, part := range []string{c.name, "steps=4", "bytes=512", "QueueLimit", "behind by"} {
 		if !strings.Contains(line, part) {
 			t.Errorf("%q does not name %s", line, part)
@@ -429,7 +430,7 @@ func TestF17SlowReader(t *testing.T) {
 func TestF17Evicted(t *testing.T) {
 	for _, weft := range []bool{true, false} {
 		t.Run(fmt.Sprint("weft ", weft), func(t *testing.T) {
-			log, logger := newLog()
+			log, logger := testutil.NewLog(slog.LevelInfo)
 			c := newCrew(t, 2, sst.WriterConfig{Session: newSession(t, sst.SessionConfig{Logger: logger}), Params: sst.Params{LagLimit: 3}})
 			good := attach(t, c.name, sst.ReaderConfig{})
 			slow := attachesAs(t, c.name, 1, weft, false)
@@ -456,7 +457,7 @@ func TestF17Evicted(t *testing.T) {
 			} else {
 				slow.dropped()
 			}
-			if line := next(t, "line of log", log.lines); !strings.Contains(line, "too slow") || !strings.Contains(line, "4 steps") {
+			if line := next(t, "line of log", log.Lines()); !strings.Contains(line, "too slow") || !strings.Contains(line, "4 steps") {
 				t.Errorf("the log says %q", line)
 			}
 			if n := len(c.held(0).Readers); n != 1 {
@@ -469,7 +470,7 @@ func TestF17Evicted(t *testing.T) {
 
 // TestF18RoundRobin is field report F18: one cohort alone is told, two take turns.
 func TestF18RoundRobin(t *testing.T) {
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelInfo)
 	c := newCrew(t, 2, sst.WriterConfig{Session: newSession(t, sst.SessionConfig{Logger: logger}), Params: sst.Params{StepDistributionMode: "roundrobin"}})
 	if got := c.writers[0].Info().Policy.Distribution; got != "RoundRobin" {
 		t.Errorf("distribution %q", got)
@@ -483,7 +484,7 @@ func TestF18RoundRobin(t *testing.T) {
 	if n := a.take(); n != 0 {
 		t.Errorf("step %d", n)
 	}
-	if line := next(t, "line of log", log.lines); !strings.Contains(line, "RoundRobin") || !strings.Contains(line, c.name) {
+	if line := next(t, "line of log", log.Lines()); !strings.Contains(line, "RoundRobin") || !strings.Contains(line, c.name) {
 		t.Errorf("the log says %q", line)
 	}
 	b := attaches(t, c.name)

@@ -35,6 +35,10 @@ type ReaderConfig struct {
 	// CloseTimeout bounds how long Close of rank 0 waits for the other ranks; 0
 	// means 60 s.
 	CloseTimeout time.Duration
+	// FailStale makes Open return [ErrStale] if nobody answers at the address of the
+	// contact file, instead of waiting for a new writer: for tools. A missing file is
+	// waited for all the same.
+	FailStale bool
 	// Screen is where rank 0 reads the writer's contact with RegistrationMethod
 	// Screen; nil means os.Stdin.
 	Screen io.Reader
@@ -65,10 +69,11 @@ type Reader struct {
 	aborted  bool // Close or the session has ended us
 
 	response *sstmsg.WriterResponse
-	weft     bool           // the writer is Weft
-	writer   string         // address of writer rank 0
-	release  string         // what the handshake told of the writer's software
-	far      []carrier.Link // data links to writer ranks, nil until used
+	weft     bool                 // the writer is Weft
+	writer   string               // address of writer rank 0
+	release  string               // what the handshake told of the writer's software
+	far      []carrier.Link       // data links to writer ranks, nil until used
+	pushers  map[int]carrier.Link // over which writer ranks push, by rank
 	steps    map[int64]*heldStep
 	broken   error // why the records of the stream make no sense any more
 	counts   readerCounts
@@ -274,6 +279,16 @@ func (s *tellingSource) View(ctx context.Context, rank int, offset, n uint64) ([
 	}
 	defer s.explain(ctx, "block of rank", rank).end()
 	return v.View(ctx, rank, offset, n)
+}
+
+// Held hands out what the data plane holds.
+func (s *tellingSource) Held(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), error) {
+	h, ok := s.Source.(step.Holder)
+	if !ok {
+		return nil, nil, nil
+	}
+	defer s.explain(ctx, "block of rank", rank).end()
+	return h.Held(ctx, rank, offset, n)
 }
 
 func (s *tellingSource) explain(ctx context.Context, what string, n int) *longWait {

@@ -3,6 +3,7 @@ package sst_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -29,11 +30,7 @@ func TestCloseWaitsForRanks(t *testing.T) {
 			}
 			done := async(x.w.Close)
 			for _, r := range c.readers[1:] {
-				seen, err := drain(bounded(t), r)
-				if err == nil {
-					err = consecutive(seen, 0, steps)
-				}
-				if err != nil {
+				if err := drains(bounded(t), r, 0, steps); err != nil {
 					t.Error(err)
 				}
 			}
@@ -98,7 +95,7 @@ func TestCloseTimeout(t *testing.T) {
 	name := streamName(t)
 	x := define(t, create(t, name, sst.WriterConfig{}), 10)
 	c := local(t, 3)
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelInfo)
 	c.sessions[0] = newSession(t, sst.SessionConfig{Logger: logger})
 	for rank, err := range c.open(bounded(t), name, all(sst.ReaderConfig{CloseTimeout: 3500 * time.Millisecond})) {
 		if err != nil {
@@ -297,17 +294,7 @@ func TestRankDiesAtTheEnd(t *testing.T) {
 	x := define(t, create(t, name, sst.WriterConfig{}), 10)
 	c := attachRanks(t, name, 3, sst.ReaderConfig{CloseTimeout: time.Second})
 	x.must(t)
-	done := async(x.w.Close)
-	c.each(t, func(_ int, r *sst.Reader) error {
-		seen, err := drain(bounded(t), r)
-		if err == nil {
-			err = consecutive(seen, 0, 1)
-		}
-		return err
-	})
-	if err := next(t, "Close of the writer", done); err != nil {
-		t.Error(err)
-	}
+	c.finish(t, x.w, 1)
 	c.cohorts[1].Close()
 	for _, rank := range []int{0, 2} {
 		beginEOF(t, c.readers[rank])

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +103,17 @@ func (x *readerRanks) close(t testing.TB) {
 		}
 		return r.Close()
 	})
+}
+
+// finish closes the writer while every rank reads the stream to its end: n steps,
+// from 0.
+func (x *readerRanks) finish(t testing.TB, w *sst.Writer, n int) {
+	t.Helper()
+	done := async(w.Close)
+	x.each(t, func(_ int, r *sst.Reader) error { return drains(bounded(t), r, 0, n) })
+	if err := next(t, "Close of the writer", done); err != nil {
+		t.Error(err)
+	}
 }
 
 // writeRanks publishes a step of "n" in which every writer rank puts its share.
@@ -385,9 +397,9 @@ func TestF07MissingName(t *testing.T) {
 	const ranks = 8
 	name := streamName(t)
 	x := local(t, ranks)
-	logs := make([]*logLines, ranks)
+	logs := make([]*testutil.Log, ranks)
 	for rank := range ranks {
-		log, logger := newLog()
+		log, logger := testutil.NewLog(slog.LevelInfo)
 		logs[rank], x.sessions[rank] = log, newSession(t, sst.SessionConfig{Logger: logger})
 	}
 	start := time.Now()
@@ -498,17 +510,7 @@ func TestCohortOpensAgain(t *testing.T) {
 			}
 		}
 		w.must(t)
-		done := async(w.w.Close)
-		x.each(t, func(_ int, r *sst.Reader) error {
-			seen, err := drain(bounded(t), r)
-			if err == nil {
-				err = consecutive(seen, 0, 1)
-			}
-			return err
-		})
-		if err := next(t, "Close of the writer", done); err != nil {
-			t.Error(err)
-		}
+		x.finish(t, w.w, 1)
 		x.close(t)
 	}
 }

@@ -2,8 +2,10 @@ package sst
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/wire/cm"
@@ -34,7 +36,8 @@ func (r *Reader) sendRequest(ctx context.Context, rank int, m *sstmsg.ReadReques
 
 // pushed takes a block that comes by itself. A writer that pushes without end for
 // steps that it does not announce is given up, by this rank; the others find the same.
-func (r *Reader) pushed(m *sstmsg.Preload, free func()) error {
+func (r *Reader) pushed(over carrier.Link, m *sstmsg.Preload, free func()) error {
+	r.notePusher(over, m.WriterRank)
 	err := r.plane.Push(m, free)
 	if err == nil {
 		return nil
@@ -50,6 +53,42 @@ func (r *Reader) pushed(m *sstmsg.Preload, free func()) error {
 		l.Abort(err)
 	}
 	return err
+}
+
+// notePusher remembers over which link a writer rank pushes. There are at most as
+// many as ranks.
+func (r *Reader) notePusher(l carrier.Link, rank int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.response != nil && rank >= 0 && rank < int64(len(r.far)) {
+		r.pushers[int(rank)] = l
+	}
+}
+
+// watchRank is the plane's Watcher. Where a rank pushes from it need not listen: that
+// we cannot connect to it means something only if its host says that nobody is there.
+func (r *Reader) watchRank(ctx context.Context, rank int) error {
+	r.mu.Lock()
+	l := r.pushers[rank]
+	r.mu.Unlock()
+	if l == nil {
+		var err error
+		l, err = r.rankLink(ctx, rank)
+		switch {
+		case err == nil:
+		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, carrier.ErrWrongPeer):
+			return err
+		default:
+			<-ctx.Done()
+			return nil
+		}
+	}
+	select {
+	case <-l.Done():
+		return fmt.Errorf("the connection to it is lost: %w", io.ErrUnexpectedEOF)
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // maxEarly is how much a writer may push for steps that it has not announced: half

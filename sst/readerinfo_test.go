@@ -244,14 +244,7 @@ func TestContactFromScreen(t *testing.T) {
 	screen := sst.Params{RegistrationMethod: "Screen"}
 	r := attach(t, "any name", sst.ReaderConfig{Params: screen, Screen: strings.NewReader("what was copied:\n\t" + line + "\nmore")})
 	x.must(t)
-	st, err := r.BeginStep(bounded(t))
-	if err == nil {
-		err = verify(bounded(t), st)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	st.End()
+	takeStep(t, r)
 	_, err = sst.Open(bounded(t), "any name", sst.ReaderConfig{Session: quickSession(t), Params: screen, Screen: strings.NewReader("nothing of use\n")})
 	wants(t, "Open without a contact", err, sst.ErrContact)
 	leaveStale(t, name+"2")

@@ -131,70 +131,73 @@ func (s *Session) place(_ carrier.Link, f *ffs.Format, head []byte, total int) *
 	return p
 }
 
-// route hands m to whom its identity belongs. Free is called exactly once, by
-// route or by the stream.
+// route hands m to whom its identity belongs. Free is called exactly once: by the
+// stream, if it keeps what m points into, else by route.
 func (s *Session) route(l carrier.Link, m sstmsg.Message, placed *carrier.Placement, free func()) error {
 	switch m := m.(type) {
-	case *sstmsg.DPQuery:
-		defer free()
-		return s.toWriter(m.WriterID, func(w *Writer) { w.query(l, m) }, func() { s.sayEnded(l, m.Condition) })
-	case *sstmsg.ReaderRegister:
-		defer free()
-		return s.toWriter(m.WriterID, func(w *Writer) { w.register(l, m) }, func() { s.turnAway(l, m) })
-	case *sstmsg.StatQuery:
-		defer free()
-		return s.toWriter(m.WriterID, func(w *Writer) { w.stat(l, m) }, func() { s.statEnded(l, m.Condition) })
-	case *sstmsg.StatReply:
-		defer free()
-		return s.answered(l, m)
 	case *sstmsg.DPQueryResponse:
 		return s.toOpening(m.Condition, m, free)
 	case *sstmsg.WriterResponse:
 		return s.toOpening(m.Condition, m, free)
-	case *sstmsg.ReadRequest:
-		defer free()
-		served := false
-		err := s.toPeer(m.WriterID, WriterSide, true, func(r route) {
-			served = true
-			r.writer.serve(l, r, m)
-		})
-		if err == nil && !served {
-			err = s.refuse(l, m, s.formerly(m.WriterID))
-		}
-		return err
-	case *sstmsg.ReadReply:
-		defer free()
-		return s.toPeer(m.ReaderID, ReaderSide, true, func(r route) { r.reader.plane.Reply(m, placed) })
-	case *sstmsg.Preload:
-		var refused error
-		err := s.toReader(m.ReaderID, true, free, func(r *Reader) { refused = r.pushed(m, free) })
-		return cmp.Or(err, refused)
 	case *sstmsg.TimestepMetadata:
 		return s.toReader(m.ReaderID, false, free, func(r *Reader) { r.receive(m, free) })
 	case *sstmsg.WriterClose:
 		return s.toReader(m.ReaderID, false, free, func(r *Reader) { r.receive(m, free) })
-	case *sstmsg.PeerSetup:
-		return s.toReader(m.ReaderID, false, free, func(r *Reader) { r.peerSetup(l, m, free) })
 	case *sstmsg.CommPatternLocked:
 		return s.toReader(m.ReaderID, false, free, func(r *Reader) { r.receive(m, free) })
+	case *sstmsg.PeerSetup:
+		return s.toReader(m.ReaderID, false, free, func(r *Reader) { r.peerSetup(l, m, free) })
+	case *sstmsg.Preload:
+		var refused error
+		err := s.toReader(m.ReaderID, true, free, func(r *Reader) { refused = r.pushed(l, m, free) })
+		return cmp.Or(err, refused)
+	}
+	defer free()
+	if reply, ok := m.(*sstmsg.ReadReply); ok {
+		return s.toPeer(reply.ReaderID, ReaderSide, true, func(r route) { r.reader.plane.Reply(reply, placed) })
+	}
+	return s.routeBrief(l, m)
+}
+
+// routeBrief is route for messages of which nothing is kept.
+func (s *Session) routeBrief(l carrier.Link, m sstmsg.Message) error {
+	switch m := m.(type) {
+	case *sstmsg.DPQuery:
+		return s.toWriter(m.WriterID, func(w *Writer) { w.query(l, m) }, func() { s.sayEnded(l, m.Condition) })
+	case *sstmsg.ReaderRegister:
+		return s.toWriter(m.WriterID, func(w *Writer) { w.register(l, m) }, func() { s.turnAway(l, m) })
+	case *sstmsg.StatQuery:
+		return s.toWriter(m.WriterID, func(w *Writer) { w.stat(l, m) }, func() { s.statEnded(l, m.Condition) })
+	case *sstmsg.StatReply:
+		return s.answered(l, m)
+	case *sstmsg.ReadRequest:
+		return s.toServer(l, m)
 	case *sstmsg.ReaderActivate:
-		defer free()
 		return s.fromReader(m.WriterID, m)
 	case *sstmsg.ReaderRequestStep:
-		defer free()
 		return s.fromReader(m.WriterID, m)
 	case *sstmsg.ReleaseTimestep:
-		defer free()
 		return s.fromReader(m.WriterID, m)
 	case *sstmsg.LockReaderDefinitions:
-		defer free()
 		return s.fromReader(m.WriterID, m)
 	case *sstmsg.ReaderClose:
-		defer free()
 		return s.fromReader(m.WriterID, m)
 	}
-	free()
 	return sstmsg.ErrUnknown
+}
+
+// toServer has the writer answer a read request, or answers that there is none any
+// more.
+func (s *Session) toServer(l carrier.Link, m *sstmsg.ReadRequest) error {
+	served := false
+	err := s.toPeer(m.WriterID, WriterSide, true, func(r route) {
+		served = true
+		r.writer.serve(l, r, m)
+	})
+	if err == nil && !served {
+		err = s.refuse(l, m, s.formerly(m.WriterID))
+	}
+	return err
 }
 
 func (s *Session) toWriter(id int64, do func(*Writer), ended func()) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,7 +69,7 @@ func TestQueryStat(t *testing.T) {
 // times, with a full queue too: nothing of it counts, and nothing stays.
 func TestQueryStatDisturbsNobody(t *testing.T) {
 	name := streamName(t)
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelInfo)
 	session := newSession(t, sst.SessionConfig{Logger: logger})
 	created := async(func() error {
 		w, err := sst.Create(bounded(t), name, sst.WriterConfig{Session: session, Params: sst.Params{RendezvousReaderCount: count(1), QueueLimit: 1}})

@@ -72,8 +72,9 @@ func queryStat(ctx context.Context, name string, cfg StatConfig) (st Stat, peer 
 // awaitWriter asks until somebody answers, or waiting does not help.
 func (s *Session) awaitWriter(ctx context.Context, path string, cfg StatConfig) (text []byte, peer string, err error) {
 	end := time.Now().Add(cfg.Wait)
+	f := &finder{path: path, session: s}
 	for {
-		text, peer, err = s.askWriter(ctx, path, cfg.Timeout)
+		text, peer, err = s.askWriter(ctx, f, cfg.Timeout)
 		if err == nil || ctx.Err() == nil && (time.Until(end) <= 0 || !worthWaiting(err)) {
 			return text, peer, err
 		}
@@ -95,10 +96,9 @@ func worthWaiting(err error) bool {
 }
 
 // askWriter finds the writer and asks it, once.
-func (s *Session) askWriter(ctx context.Context, path string, limit time.Duration) (text []byte, peer string, err error) {
+func (s *Session) askWriter(ctx context.Context, f *finder, limit time.Duration) (text []byte, peer string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v: %w", limit, ErrTimeout))
 	defer cancel()
-	f := &finder{path: path, session: s}
 	if err := f.lookForWeft(ctx); err != nil {
 		return nil, "", err
 	}

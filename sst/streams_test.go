@@ -39,11 +39,7 @@ func takeOne(ctx context.Context, s *sst.Session, name string, n int) error {
 		return err
 	}
 	defer r.Close()
-	seen, err := drain(ctx, r)
-	if err != nil {
-		return err
-	}
-	if err := consecutive(seen, 0, n); err != nil {
+	if err := drains(ctx, r, 0, n); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return r.Close()
@@ -256,11 +252,7 @@ func TestF23ReaderLeavesEarly(t *testing.T) {
 			x := define(t, create(t, name, sst.WriterConfig{Params: sst.Params{QueueLimit: 2}}), 100)
 			a, b := attach(t, name, sst.ReaderConfig{}), attach(t, name, sst.ReaderConfig{})
 			rest := async(func() error {
-				seen, err := drain(bounded(t), b)
-				if err != nil {
-					return err
-				}
-				return consecutive(seen, 0, steps)
+				return drains(bounded(t), b, 0, steps)
 			})
 			early := async(func() error {
 				for range 3 {

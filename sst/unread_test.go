@@ -1,6 +1,7 @@
 package sst_test
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +61,7 @@ func (r *fakeReader) given() int64 {
 // true, so it is dropped, and its connection with all that waits there.
 func TestReleaseBeforeItIsSent(t *testing.T) {
 	t.Parallel()
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelInfo)
 	name := streamName(t)
 	x := define(t, create(t, name, sst.WriterConfig{Session: newSession(t, sst.SessionConfig{Logger: logger})}), unreadValues)
 	honest := attach(t, name, sst.ReaderConfig{})
@@ -75,7 +76,7 @@ func TestReleaseBeforeItIsSent(t *testing.T) {
 		st.End()
 		r.release(n)
 	}
-	if line := next(t, "line of log", log.lines); !strings.Contains(line, "before it was sent") {
+	if line := next(t, "line of log", log.Lines()); !strings.Contains(line, "before it was sent") {
 		t.Errorf("the log says %q", line)
 	}
 	testutil.Eventually(t, "the memory is free", func() bool { i := x.w.Info(); return len(i.Readers) == 1 && i.Held == 0 && i.Bytes == 0 })
@@ -96,7 +97,7 @@ func TestUnreadBlocks(t *testing.T) {
 			t.Parallel()
 			const steps, most = 9, 8 // the kernel and the fake take a few
 			name := streamName(t)
-			log, logger := newLog()
+			log, logger := testutil.NewLog(slog.LevelInfo)
 			x := define(t, create(t, name, sst.WriterConfig{Params: params, Session: newSession(t, sst.SessionConfig{Logger: logger})}), unreadValues)
 			far := newFake(t)
 			r := attachesPushed(t, name, far)
@@ -110,7 +111,7 @@ func TestUnreadBlocks(t *testing.T) {
 			given := 0
 			for waits := false; !waits; {
 				select {
-				case line := <-log.lines:
+				case line := <-log.Lines():
 					waits = strings.Contains(line, "does not read what it was sent")
 				case err := <-wrote:
 					if given++; err != nil || given > most {

@@ -10,7 +10,7 @@ import (
 // explainAfter is how long a wait may be silent (promise P7).
 const explainAfter = 3 * time.Second
 
-// explain logs text() once if the wait that it is called for is not over after
+// explain logs text(), unless that is empty, once if the wait that it is called for is not over after
 // explainAfter. The returned function ends the wait.
 func explain(ctx context.Context, log *slog.Logger, text func() (string, []any)) (done func() bool) {
 	t := time.AfterFunc(explainAfter, func() { explanation(ctx, log, text) })
@@ -19,6 +19,9 @@ func explain(ctx context.Context, log *slog.Logger, text func() (string, []any))
 
 func explanation(ctx context.Context, log *slog.Logger, text func() (string, []any)) {
 	msg, args := text()
+	if msg == "" {
+		return // another rank says it
+	}
 	log.WarnContext(ctx, msg, args...)
 }
 

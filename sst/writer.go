@@ -131,10 +131,15 @@ func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error)
 	err := w.prepare(ctx)
 	err = w.join(err)
 	if err == nil {
+		w.sayConflicts()
 		err = w.start(ctx)
 	}
 	if err != nil {
-		w.abort(err)
+		w.mu.Lock()
+		w.end(err)
+		w.mu.Unlock()
+		w.ranks.flush(&w.mu)
+		w.detach()
 		return nil, &Error{Op: "create", Stream: name, Err: err}
 	}
 	return w, nil
@@ -288,6 +293,21 @@ func (w *Writer) close() error {
 		return nil
 	}
 	return w.fail("close", err)
+}
+
+// Abort ends the stream before its time, at once: what the readers have got is
+// not all there was to be. Weft readers get [ErrWriterFailed] with the text of
+// cause; those of ADIOS2 lose their connection, which they do not take for a normal
+// end. So do the other ranks of a cohort, with [ErrAborted], and every later call
+// of this one. Nothing is left to Close, which returns nil.
+func (w *Writer) Abort(cause error) {
+	w.closing.Do(func() {
+		text := "no cause given"
+		if cause != nil {
+			text = cause.Error() // the text alone: a cause that is ErrClosed must not pass for a normal end
+		}
+		w.abort(fmt.Errorf("%w: %s", ErrAborted, text))
+	})
 }
 
 // abort ends the stream at once. Readers are told that it ends; what they still

@@ -74,6 +74,7 @@ func (w *Writer) lead(a cp.WriterAction) {
 	case cp.SendToReader:
 		if r := w.readers[a.Reader]; r != nil && r.link != nil {
 			r.post(a.Msg, w.noteStep(a.Reader, a.Msg))
+			w.chaseNotices(a.Reader, r)
 		}
 	case cp.ToAll:
 		w.written.told(a.Msg)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -47,11 +48,7 @@ func TestWriterCohort(t *testing.T) {
 							return c.writers[rank].Close()
 						})
 					})
-					seen, err := drain(bounded(t), r)
-					if err == nil {
-						err = consecutive(seen, 0, steps)
-					}
-					if err != nil {
+					if err := drains(bounded(t), r, 0, steps); err != nil {
 						t.Error(err)
 					}
 					c.must(next(t, "writers", wrote))
@@ -85,11 +82,7 @@ func TestWriterCohortTCP(t *testing.T) {
 				return c.writers[rank].Close()
 			})
 		})
-		seen, err := drain(bounded(t), r)
-		if err == nil {
-			err = consecutive(seen, 0, 10)
-		}
-		if err != nil {
+		if err := drains(bounded(t), r, 0, 10); err != nil {
 			t.Error(err)
 		}
 		c.must(next(t, "writers", wrote))
@@ -402,12 +395,12 @@ func TestWriterCohortEndCancelled(t *testing.T) {
 
 // TestWriterCohortExplains says which rank has not ended a step.
 func TestWriterCohortExplains(t *testing.T) {
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelInfo)
 	c := newCrew(t, 3, sst.WriterConfig{Session: newSession(t, sst.SessionConfig{Logger: logger})})
 	done := async(func() error { return c.write(bounded(t), 0) })
 	also := async(func() error { return c.write(bounded(t), 2) })
 	for {
-		line := next(t, "line of log", log.lines)
+		line := next(t, "line of log", log.Lines())
 		if strings.Contains(line, "waiting for ranks") && strings.Contains(line, "[1]") {
 			break
 		}
@@ -629,4 +622,16 @@ func TestOpeningReaderIsTold(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
+}
+
+// TestConflictsAreTold: parameters that contradict each other are told by rank 0
+// alone, and the stream works.
+func TestConflictsAreTold(t *testing.T) {
+	log, logger := testutil.NewLog(slog.LevelInfo)
+	c := newCrew(t, 3, sst.WriterConfig{Session: newSession(t, sst.SessionConfig{Logger: logger}), Params: sst.Params{QueueLimit: 2, LagLimit: 9}})
+	if text := log.String(); strings.Count(text, "LagLimit=9") != 1 || !strings.Contains(text, "QueueLimit=2") || !strings.Contains(text, "stream=") {
+		t.Errorf("the log has %q", text)
+	}
+	c.step()
+	c.must(c.close())
 }

@@ -32,6 +32,7 @@ type attached struct {
 	// observer says that nobody waits for it.
 	observer bool
 	pushes   []carrier.Record // that go out with the metadata of their step
+	notices  notices          // of steps that it does not get, on their way
 }
 
 // registration is one that has to wait.
@@ -197,6 +198,9 @@ func (r *attached) post(m sstmsg.Message, begun *atomic.Bool) {
 	last, err := record(m, r.options, nil)
 	if err == nil {
 		last.Begun = begun
+		if isNotice(m) {
+			r.notices.add(&last)
+		}
 		r.pushes = append(r.pushes, last)
 	}
 	r.flush()

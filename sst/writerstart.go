@@ -117,7 +117,7 @@ func (w *Writer) start(ctx context.Context) error {
 		if err := w.waitFor(ctx, why, func() bool { return w.publish }); err != nil {
 			return err
 		}
-		if err := w.letReadersCome(); err != nil {
+		if err := w.letReadersCome(ctx); err != nil {
 			return err
 		}
 	}
@@ -129,8 +129,12 @@ func (w *Writer) whyNotStarted(ctx context.Context) (string, []any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	args := []any{"stream", w.path}
-	if w.leader == nil {
-		return "waiting for the other ranks and for readers; rank 0 knows more", append(append(args, "phase", w.member.Phase()), until(ctx)...)
+	switch {
+	case w.leader != nil:
+	case w.ranks.rank == 1 && w.member.Phase() == cp.WriterJoining: // rank 0 may not be there to say it
+		return "waiting for rank 0, and for the other ranks of the cohort, to create the stream", append(append(args, "rank", w.ranks.rank, "of", w.ranks.size), until(ctx)...)
+	default: // rank 0 tells: one line for the stream, not one for each rank
+		return "", nil
 	}
 	args = append(args, "have", w.leader.Active(), "want", w.cfg.Params.rendezvous(), "until", "they come, or the caller cancels")
 	return "waiting for readers; set RendezvousReaderCount to 0 to go on without", args
@@ -138,11 +142,11 @@ func (w *Writer) whyNotStarted(ctx context.Context) (string, []any) {
 
 // letReadersCome publishes the contact, and only then admits those that came
 // meanwhile. The caller holds mu, which is free while files are written.
-func (w *Writer) letReadersCome() error {
+func (w *Writer) letReadersCome(ctx context.Context) error {
 	w.contact = contactFile{stream: newID(), contact: w.session.cm.Contact()}
 	w.session.addWriter(w.contact.stream, w)
 	w.mu.Unlock()
-	err := w.showContact()
+	err := w.showContact(ctx)
 	w.mu.Lock()
 	if w.failure != nil {
 		return w.failure // of another rank, meanwhile
@@ -161,7 +165,7 @@ func (w *Writer) letReadersCome() error {
 }
 
 // showContact writes the contact file, or prints its line.
-func (w *Writer) showContact() error {
+func (w *Writer) showContact(ctx context.Context) error {
 	if w.cfg.Params.RegistrationMethod == byScreen {
 		var to io.Writer = os.Stdout
 		if w.cfg.Screen != nil {
@@ -169,9 +173,7 @@ func (w *Writer) showContact() error {
 		}
 		return printContact(to, w.name, w.contact)
 	}
-	if _, err := os.Lstat(w.path); err == nil {
-		w.session.log.Warn("replacing a contact file that is there: of a writer that crashed, or of one that readers will not find any more", "path", w.path)
-	}
+	w.takeOver(ctx)
 	return writeContact(w.path, w.contact, w.cfg.ContactMode)
 }
 

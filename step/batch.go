@@ -25,8 +25,9 @@ type batch struct {
 	staged uint64 // bytes of buffers that the reads will need
 	groups []group
 	order  []int32
-	buf    []byte // staging memory, used again in each round
-	kept   uint64 // bytes of decompressed blocks that later reads share
+	buf    []byte   // staging memory, used again in each round
+	held   []func() // give back what the source holds
+	kept   uint64   // bytes of decompressed blocks that later reads share
 	pieces []Piece
 
 	// Memory for one read, which most batches are.
@@ -45,10 +46,10 @@ func (b *batch) init() {
 type group struct {
 	rank   int
 	off, n uint64
-	first  int32 // the first read in it
-	count  int   // reads in it
-	closed bool  // one large read straight to where it belongs: nothing joins
-	at     int   // where it is in buf
+	first  int32  // the first read in it
+	count  int    // reads in it
+	closed bool   // one large read straight to where it belongs: nothing joins
+	mem    []byte // its bytes, unless lone: part of buf, or of what the source holds
 }
 
 // add takes one read, and fetches what has come together if that is much.
@@ -77,11 +78,9 @@ func (b *batch) flush() error {
 		return err
 	}
 	b.merge()
-	b.cut()
-	if len(b.pieces) > 0 {
-		if err := b.src.Read(b.ctx, b.pieces); err != nil {
-			return fmt.Errorf("%s: %w", b.what(), err)
-		}
+	defer b.giveBack()
+	if err := b.get(); err != nil {
+		return fmt.Errorf("%s: %w", b.what(), err)
 	}
 	for i := range b.reads {
 		if err := b.deliver(&b.reads[i]); err != nil {
@@ -90,6 +89,7 @@ func (b *batch) flush() error {
 	}
 	clear(b.reads) // they hold destinations and blocks, which the collector may want
 	clear(b.pieces)
+	clear(b.groups)
 	b.reads, b.groups, b.pieces, b.staged = b.reads[:0], b.groups[:0], b.pieces[:0], 0
 	return nil
 }
@@ -158,13 +158,56 @@ func (g *group) takes(r *read) bool {
 // lone reports whether the group is one read that needs no staging.
 func (b *batch) lone(g *group) bool { return g.count == 1 && b.reads[g.first].direct() }
 
+// get has the source bring the bytes of all groups.
+func (b *batch) get() error {
+	if err := b.hold(); err != nil {
+		return err
+	}
+	b.cut()
+	if len(b.pieces) == 0 {
+		return nil
+	}
+	return b.src.Read(b.ctx, b.pieces)
+}
+
+// hold takes the groups that would be staged from the memory of the source, if
+// they are there.
+func (b *batch) hold() error {
+	src, ok := b.src.(Holder)
+	if !ok {
+		return nil
+	}
+	for i := range b.groups {
+		g := &b.groups[i]
+		if b.lone(g) || g.n == 0 {
+			continue
+		}
+		mem, release, err := src.Held(b.ctx, g.rank, g.off, g.n)
+		if err != nil {
+			return err
+		}
+		if mem != nil {
+			g.mem, b.held = mem, append(b.held, release)
+		}
+	}
+	return nil
+}
+
+// giveBack ends the use of what the source holds.
+func (b *batch) giveBack() {
+	for _, release := range b.held {
+		release()
+	}
+	clear(b.held)
+	b.held = b.held[:0]
+}
+
 // cut makes the pieces to ask the source for, and gives each group that needs
 // it a place in the buffer.
 func (b *batch) cut() {
 	total := 0 // bytes of the buffer in this round
 	for i := range b.groups {
-		if g := &b.groups[i]; !b.lone(g) {
-			g.at = total
+		if g := &b.groups[i]; g.mem == nil && !b.lone(g) {
 			total += int(g.n)
 		}
 	}
@@ -172,14 +215,19 @@ func (b *batch) cut() {
 	if total > len(b.buf) {
 		b.buf = make([]byte, total)
 	}
+	free := b.buf
 	b.pieces = slices.Grow(b.pieces, len(b.groups))
 	for i := range b.groups {
 		g := &b.groups[i]
 		var dst []byte
-		if b.lone(g) {
+		switch {
+		case g.mem != nil:
+			continue
+		case b.lone(g):
 			dst = b.reads[g.first].dst
-		} else {
-			dst = b.buf[g.at:][:g.n:g.n]
+		default:
+			dst, free = free[:g.n:g.n], free[g.n:]
+			g.mem = dst
 		}
 		if len(dst) > 0 {
 			b.pieces = append(b.pieces, Piece{Rank: g.rank, Offset: g.off, Dst: dst})
@@ -195,7 +243,7 @@ func (b *batch) deliver(r *read) error {
 		if b.lone(g) {
 			return nil
 		}
-		src = b.buf[g.at:][r.off-g.off:][:r.n:r.n]
+		src = g.mem[r.off-g.off:][:r.n:r.n]
 	}
 	if r.op != nil {
 		data, err := r.op.open(src, r, &b.kept)

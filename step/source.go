@@ -31,3 +31,14 @@ type Viewer interface {
 	// several goroutines at a time.
 	View(ctx context.Context, rank int, offset, n uint64) (b []byte, release func(), err error)
 }
+
+// Holder is what a [Source] implements beside Read when data may lie in the memory
+// of this process already, or come there without being asked for: then they are
+// copied from there to where they belong, and not put together in between.
+type Holder interface {
+	// Held returns n bytes at offset of a rank's data block, to be read until
+	// release is called, exactly once. It may wait for them. nil without an error
+	// means that this range is to be had by Read. n is never 0. It is called from
+	// several goroutines at a time.
+	Held(ctx context.Context, rank int, offset, n uint64) (b []byte, release func(), err error)
+}

@@ -15,7 +15,7 @@ import (
 // conform runs the suite over n processes.
 func conform(t *testing.T, n int, change func(c *fabrictest.Config)) {
 	t.Helper()
-	c := fabrictest.Config{Provider: "shm", Procs: n}
+	c := fabrictest.Config{Provider: "shm", Procs: n, Denied: map[string]string{"cma": "off"}}
 	if change != nil {
 		change(&c)
 	}

@@ -58,7 +58,7 @@ func open(info provider.Info, c provider.DomainConfig) (*domain, error) {
 		err = d.open(c)
 	}
 	if err != nil {
-		return nil, err
+		return nil, systemError(err)
 	}
 	return d, nil
 }

@@ -1,6 +1,9 @@
 package cohort
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // channel is one rank's end of a channel. All fields are guarded by the lock of
 // its hub.
@@ -126,7 +129,22 @@ func (c *channel) Close() error {
 	if h.closed { // to the others we are dead
 		return nil
 	}
-	h.mover.left(c)
 	h.forget(c)
+	h.mover.left(c)
+	return nil
+}
+
+// Flush implements Flusher.
+func (c *channel) Flush(ctx context.Context) error {
+	c.hub.mu.Lock()
+	arrivals := c.hub.mover.flush()
+	c.hub.mu.Unlock()
+	for _, arrived := range arrivals {
+		select {
+		case <-arrived:
+		case <-ctx.Done():
+			return fmt.Errorf("channel %q: flushing: %w", c.key.name, context.Cause(ctx))
+		}
+	}
 	return nil
 }

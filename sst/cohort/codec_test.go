@@ -23,6 +23,8 @@ var frames = []frame{
 	{kind: frameLeave, id: 7},
 	{kind: frameGone, id: 3, body: (&goneBody{"it died", []key{{"a", 1}, {"", 2}}}).append(nil)},
 	{kind: frameBye, body: []byte("gave up")},
+	{kind: frameFlush},
+	{kind: frameFlushed},
 }
 
 func TestFrames(t *testing.T) {
@@ -81,9 +83,10 @@ func TestBadFrames(t *testing.T) {
 		want   error
 	}{
 		{"no kind", 0, 0, ErrProtocol},
-		{"unknown", frameBye + 1, 0, ErrProtocol},
+		{"unknown", frameFlushed + 1, 0, ErrProtocol},
 		{"start with a body", frameStart, 1, ErrLimit},
 		{"leave with a body", frameLeave, 1, ErrLimit},
+		{"flush with a body", frameFlush, 1, ErrLimit},
 		{"long name", frameJoin, 4 + maxName + 1, ErrLimit},
 		{"long message", frameMessage, 1001, ErrLimit},
 		{"endless message", frameMessage, math.MaxUint64, ErrLimit},

@@ -1,6 +1,9 @@
 package cohort
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // Errors of cohorts.
 var (
@@ -64,6 +67,17 @@ type Channel interface {
 	// that is up to what speaks over the channel. Idempotent; may be called in a
 	// Handler.
 	Close() error
+}
+
+// Flusher is a Channel that knows when what was sent has arrived. A program that
+// fails exits at once, often, and its peers should learn why: so a stream that
+// cannot be opened waits for that, for a moment. A Channel that does without costs
+// them the reason.
+type Flusher interface {
+	// Flush waits until what was sent before is with the processes that it was sent
+	// to, whether or not they have joined the channel, or they are gone. It returns
+	// an error, the cause, if ctx ends first. It must not be called in a Handler.
+	Flush(ctx context.Context) error
 }
 
 // Handler is told what comes in on a channel. Calls come one at a time, with no

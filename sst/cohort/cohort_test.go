@@ -1,10 +1,8 @@
 package cohort
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"slices"
 	"sync"
@@ -261,47 +259,6 @@ func within(t testing.TB, limit time.Duration, what string, f func()) {
 	f()
 	if took := time.Since(start); took > limit {
 		t.Errorf("%s took %v, at most %v is right", what, took, limit)
-	}
-}
-
-// logLines collects a log and tells of each line.
-type logLines struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	lines chan string
-}
-
-func newLog() (*logLines, *slog.Logger) {
-	l := &logLines{lines: make(chan string, 1024)}
-	return l, slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
-
-func (l *logLines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines <- string(b)
-	return l.text.Write(b)
-}
-
-func (l *logLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// expect waits for a line that holds all the words.
-func (l *logLines) expect(t testing.TB, words ...string) string {
-	t.Helper()
-	timeout := time.After(patience)
-	for {
-		select {
-		case line := <-l.lines:
-			if !slices.ContainsFunc(words, func(w string) bool { return !bytes.Contains([]byte(line), []byte(w)) }) {
-				return line
-			}
-		case <-timeout:
-			t.Fatalf("no line with %q in the log:\n%s", words, l)
-		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"time"
+
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // TCPConfig says who belongs to a cohort of processes and how they meet.
@@ -75,24 +77,13 @@ func (c TCPConfig) resolve() (TCPConfig, error) {
 }
 
 func (t Tuning) withDefaults() Tuning {
-	t.HandshakeTimeout = orDefault(t.HandshakeTimeout, 10*time.Second)
-	t.DialTimeout = orDefault(t.DialTimeout, 5*time.Second)
-	t.CloseTimeout = orDefault(t.CloseTimeout, 3*time.Second)
-	t.KeepAliveIdle = orDefault(t.KeepAliveIdle, 15*time.Second)
-	t.KeepAliveInterval = orDefault(t.KeepAliveInterval, 5*time.Second)
-	t.KeepAliveCount = orDefault(t.KeepAliveCount, 4)
-	t.MaxMessage = orDefault(t.MaxMessage, 4<<30)
-	t.MaxKept = orDefault(t.MaxKept, 1<<30)
-	t.explainAfter = orDefault(t.explainAfter, 3*time.Second)
+	t.HandshakeTimeout = tcp.OrDefault(t.HandshakeTimeout, 10*time.Second)
+	t.DialTimeout = tcp.OrDefault(t.DialTimeout, 5*time.Second)
+	t.CloseTimeout = tcp.OrDefault(t.CloseTimeout, 3*time.Second)
+	t.MaxMessage = tcp.OrDefault(t.MaxMessage, 4<<30)
+	t.MaxKept = tcp.OrDefault(t.MaxKept, 1<<30)
+	t.explainAfter = tcp.OrDefault(t.explainAfter, 3*time.Second)
 	return t
-}
-
-// orDefault returns v, or d if v is not positive.
-func orDefault[T int | time.Duration](v, d T) T {
-	if v <= 0 {
-		return d
-	}
-	return v
 }
 
 // tune sets the options of a new connection.
@@ -104,13 +95,8 @@ func (c *TCPConfig) tune(conn net.Conn) {
 }
 
 // keepAlive returns the TCP keep-alive settings.
-func (c *TCPConfig) keepAlive() net.KeepAliveConfig {
-	return net.KeepAliveConfig{
-		Enable:   true,
-		Idle:     c.KeepAliveIdle,
-		Interval: c.KeepAliveInterval,
-		Count:    c.KeepAliveCount,
-	}
+func (t *Tuning) keepAlive() net.KeepAliveConfig {
+	return tcp.KeepAlive(t.KeepAliveIdle, t.KeepAliveInterval, t.KeepAliveCount)
 }
 
 // listen opens the listener of rank 0.

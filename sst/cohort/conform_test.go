@@ -38,6 +38,7 @@ func TestConformance(t *testing.T) {
 				{"close", conformClose},
 				{"close with open channels", conformCloseOpen},
 				{"slow handler", conformSlowHandler},
+				{"flush", conformFlush},
 			} {
 				t.Run(c.name, func(t *testing.T) { c.run(t, m) })
 			}

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // Limits of what rank 0 publishes.
@@ -198,7 +200,7 @@ func (w *watch) find(ctx context.Context, note func(error)) (place, error) {
 		if n >= pollMany {
 			delay = pollLater
 		}
-		if err := pause(ctx, delay); err != nil {
+		if err := tcp.Pause(ctx, delay); err != nil {
 			return place{}, fmt.Errorf("the file %s, in which it publishes itself: %w", w.path, err)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // place is where rank 0 may be found.
@@ -33,7 +35,7 @@ func (c TCPConfig) fixed(context.Context, func(error)) (place, error) {
 
 // dialer is a rank that is not 0 while its cohort forms.
 type dialer struct {
-	t    *tcp
+	t    *tcpRank
 	find finder
 	at   string // where rank 0 is looked for, in words
 
@@ -64,7 +66,7 @@ func (d *dialer) explain(ctx context.Context) {
 	d.mu.Unlock()
 	log := d.t.config.Logger.With("rank", d.t.rank, "of", d.t.size, "until", deadline(ctx))
 	if met { // rank 0 warns; that each of its ranks does as well would bury it
-		log.Info("cohort: connected to rank 0, which waits for other ranks")
+		log.Debug("cohort: connected to rank 0, which waits for other ranks")
 		return
 	}
 	args := []any{"at", d.at}
@@ -111,7 +113,7 @@ func (d *dialer) reach(ctx context.Context) (net.Conn, error) {
 			return conn, err
 		}
 		d.failed(err)
-		if err := pause(ctx, delay); err != nil {
+		if err := tcp.Pause(ctx, delay); err != nil {
 			return nil, d.withLast(fmt.Errorf("%s: %w", p.from, err))
 		}
 	}
@@ -191,7 +193,7 @@ func (c *TCPConfig) callAll(ctx context.Context, p place) (*caller, error) {
 	answers := make(chan caller, len(p.addrs))
 	for i, addr := range p.addrs {
 		go func() {
-			if err := pause(ctx, time.Duration(i)*stagger); err != nil {
+			if err := tcp.Pause(ctx, time.Duration(i)*stagger); err != nil {
 				answers <- caller{err: fmt.Errorf("%s: %w", addr, err)}
 				return
 			}
@@ -238,7 +240,7 @@ func (c *TCPConfig) call(ctx context.Context, addr string, want *cohortID) calle
 		return caller{err: err}
 	}
 	c.tune(conn)
-	release := endWith(ctx, conn)
+	release := tcp.EndWith(ctx, conn)
 	g, err := hear(conn)
 	err = release(err)
 	if err == nil && want != nil && g.id != *want {
@@ -249,19 +251,6 @@ func (c *TCPConfig) call(ctx context.Context, addr string, want *cohortID) calle
 		return caller{err: fmt.Errorf("%s: %w", addr, err)}
 	}
 	return caller{conn: conn, greeting: g}
-}
-
-// endWith ends what is done with conn when ctx ends. release lifts that; it
-// returns what ended ctx, if that was it, else its argument.
-func endWith(ctx context.Context, conn net.Conn) (release func(error) error) {
-	long := time.Unix(1, 0) // any time in the past
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(long) })
-	return func(err error) error {
-		if !stop() {
-			return context.Cause(ctx)
-		}
-		return err
-	}
 }
 
 // hear reads a greeting. Who greets otherwise is not rank 0 of a cohort.
@@ -281,7 +270,7 @@ func hear(conn net.Conn) (greeting, error) {
 func (d *dialer) prove(ctx context.Context, c *caller, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, d.t.config.HandshakeTimeout)
 	defer cancel()
-	release := endWith(ctx, c.conn)
+	release := tcp.EndWith(ctx, c.conn)
 	ex := exchange{token: token, greeting: c.greeting, claim: claim{
 		rank:  uint32(d.t.rank),
 		size:  uint32(d.t.size),

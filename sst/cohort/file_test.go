@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weft-fabric/weft/internal/testutil"
 )
 
 // ranksOf returns the environments of n ranks that somebody started by hand.
@@ -112,7 +115,7 @@ func TestFileLeftBehind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			leave(t, dir, addr.Addr().String())
-			log, logger := newLog()
+			log, logger := testutil.NewLog(slog.LevelDebug)
 			type result struct {
 				ranks []Cohort
 				errs  []error
@@ -127,9 +130,9 @@ func TestFileLeftBehind(t *testing.T) {
 				one <- result{ranks, errs}
 			}()
 			if name == "another service" { // who refuses is named at once
-				log.expect(t, "refused, and goes on looking for rank 0", "what answers is not rank 0", contactPath(dir, "weft", "n"))
+				log.Expect(t, "refused, and goes on looking for rank 0", "what answers is not rank 0", contactPath(dir, "weft", "n"))
 			} else {
-				log.expect(t, "waits for rank 0 to answer", contactPath(dir, "weft", "n"))
+				log.Expect(t, "waits for rank 0 to answer", contactPath(dir, "weft", "n"))
 			}
 			zero, errs := launch(bounded(t), t, ranksOf(2)[:1], set)
 			r := <-one
@@ -167,7 +170,7 @@ func TestFileThatNeverComes(t *testing.T) {
 // Ranks that disagree about the size do not meet.
 func TestFileOfAnotherSize(t *testing.T) {
 	dir := t.TempDir()
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelDebug)
 	ctx, cancel := context.WithCancelCause(bounded(t))
 	enough := errors.New("the test has had enough")
 	zero := make(chan error, 1)
@@ -177,7 +180,7 @@ func TestFileOfAnotherSize(t *testing.T) {
 	}()
 	waitFile(t, contactPath(dir, "weft", "n"))
 	go func() { // the wait says it as well as the error at its end
-		log.expect(t, "level=WARN", "waits for rank 0 to answer", "it is of a cohort of 2 ranks, not 3")
+		log.Expect(t, "level=WARN", "waits for rank 0 to answer", "it is of a cohort of 2 ranks, not 3")
 		cancel(enough)
 	}()
 	_, errs := launch(ctx, t, ranksOf(3)[1:2], func(i int, c *LauncherConfig) {

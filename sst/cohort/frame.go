@@ -16,6 +16,8 @@ const (
 	frameLeave   = 4 // the sender leaves a channel. No body
 	frameGone    = 5 // rank 0: the rank in ID is gone. Body: goneBody
 	frameBye     = 6 // the sender leaves the cohort; nothing follows. Body: why, as text; none if all is well
+	frameFlush   = 7 // the sender wants to know when this has arrived. No ID, no body
+	frameFlushed = 8 // all up to a frameFlush has arrived, each in its turn. No ID, no body
 )
 
 // Limits of frames that are not messages.
@@ -69,7 +71,7 @@ func readFrame(r io.Reader, maxMessage int) (frame, error) {
 // bodyLimit returns how long the body of a kind of frame may be.
 func bodyLimit(kind uint32, maxMessage int) (int, bool) {
 	switch kind {
-	case frameStart, frameLeave:
+	case frameStart, frameLeave, frameFlush, frameFlushed:
 		return 0, true
 	case frameJoin:
 		return 4 + maxName, true

@@ -34,6 +34,8 @@ type mover interface {
 	joined(c *channel)
 	message(to int, c *channel, msg []byte) error
 	left(c *channel)
+	// flush returns channels that are closed as what was sent so far arrives.
+	flush() []<-chan struct{}
 }
 
 // hub holds the channels of one rank, whatever carries the messages. It knows
@@ -50,9 +52,13 @@ type hub struct {
 	mover mover
 	limit int // of kept; 0 means none
 
-	joins    map[string]uint32 // joins of each name, so far
+	// joins counts those of each name, so far. The others count theirs, so that no
+	// rank may begin anew by itself: between processes, which do not know of each
+	// other what they are about to join, an entry stays as long as the cohort.
+	joins    map[string]uint32
 	channels map[key]*channel
-	gone     map[int]error // ranks that are gone, and why
+	records  map[string]int // how many of channels have a name
+	gone     map[int]error  // ranks that are gone, and why
 	lastID   uint32
 	kept     int // bytes that wait for a Join
 	closed   bool
@@ -67,6 +73,7 @@ func newHub(rank, size int, mu *sync.Mutex) *hub {
 		size:     size,
 		joins:    make(map[string]uint32),
 		channels: make(map[key]*channel),
+		records:  make(map[string]int),
 		gone:     make(map[int]error),
 	}
 	h.room.L = mu
@@ -113,6 +120,7 @@ func (h *hub) Join(name string, handler Handler) (Channel, error) {
 func (h *hub) add(k key) *channel {
 	c := &channel{hub: h, key: k, left: make(map[int]struct{})}
 	h.channels[k] = c
+	h.records[k.name]++
 	lead, led := h.gone[0]
 	for _, rank := range slices.Sorted(maps.Keys(h.gone)) {
 		if rank != 0 {
@@ -218,6 +226,9 @@ func (h *hub) forget(c *channel) {
 		}
 	}
 	delete(h.channels, c.key)
+	if h.records[c.key.name]--; h.records[c.key.name] == 0 {
+		delete(h.records, c.key.name)
+	}
 }
 
 // waitRoom waits until little is left in the inbox of an open channel.
@@ -251,6 +262,8 @@ func (h *hub) shut() bool {
 	}
 	h.closed = true
 	clear(h.channels)
+	clear(h.records)
+	clear(h.joins)
 	return true
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/internal/testutil"
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // lines is a Handler that hands on what comes as text.
@@ -22,21 +23,32 @@ type lines chan string
 func (l lines) Message(from int, msg []byte) { l <- fmt.Sprintf("%d: %s", from, msg) }
 func (l lines) Lost(rank int, err error)     { l <- fmt.Sprintf("lost %d: %v", rank, err) }
 
+// launchedRank makes a rank of a launched process and joins a channel.
+func launchedRank(config LauncherConfig) (Cohort, Channel, lines, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := FromLauncher(ctx, config)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	said := make(lines, 1024)
+	ch, err := c.Join("s", said)
+	if err != nil {
+		_ = c.Close()
+		return nil, nil, nil, err
+	}
+	return c, ch, said, nil
+}
+
 // roleLaunched is a program under a launcher: it makes a cohort, whose rank 0
 // gathers a word of each other rank and answers it. Arguments: run folder, name.
 func roleLaunched(args []string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	c, err := FromLauncher(ctx, LauncherConfig{Dir: args[0], Name: args[1], Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	c, ch, said, err := launchedRank(LauncherConfig{Dir: args[0], Name: args[1], Logger: logger})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	said := make(lines, 1024)
-	ch, err := c.Join("s", said)
-	if err != nil {
-		return err
-	}
 	if c.Rank() != 0 {
 		if err := ch.Send(0, fmt.Appendf(nil, "I am %d", c.Rank())); err != nil {
 			return err
@@ -67,14 +79,8 @@ func welcome(ch Channel, size int, said lines) error {
 
 // roleHang is a rank that lives until it is killed, and says what it is told.
 func roleHang(args []string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	c, err := FromLauncher(ctx, LauncherConfig{Dir: args[0], Name: "hang"})
+	_, _, said, err := launchedRank(LauncherConfig{Dir: args[0], Name: "hang"})
 	if err != nil {
-		return err
-	}
-	said := make(lines, 1024)
-	if _, err := c.Join("s", said); err != nil {
 		return err
 	}
 	fmt.Println("there")
@@ -89,18 +95,11 @@ func roleHang(args []string) error {
 
 // roleTalk is a rank that sends and answers without end, until another is lost.
 func roleTalk(args []string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	c, err := FromLauncher(ctx, LauncherConfig{Dir: args[0], Name: "talk"})
+	c, ch, said, err := launchedRank(LauncherConfig{Dir: args[0], Name: "talk"})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	said := make(lines, 1024)
-	ch, err := c.Join("s", said)
-	if err != nil {
-		return err
-	}
 	fmt.Println("there")
 	if c.Rank() != 0 {
 		_ = ch.Send(0, []byte("first")) // an error comes as a loss too
@@ -294,7 +293,7 @@ func waitFile(t *testing.T, path string) {
 		if _, err := os.Lstat(path); err == nil {
 			return
 		}
-		if err := pause(ctx, time.Millisecond); err != nil {
+		if err := tcp.Pause(ctx, time.Millisecond); err != nil {
 			t.Fatalf("%s does not appear in %s", filepath.Base(path), filepath.Dir(path))
 		}
 	}

@@ -35,7 +35,7 @@ const (
 // link is a connection to a rank whose handshake is done. One goroutine reads and
 // one writes; both sleep in the kernel while nothing moves.
 type link struct {
-	owner *tcp
+	owner *tcpRank
 	conn  net.Conn
 	watch *hostwatch.Watch // nil if conn is not TCP
 	rank  int              // of the peer
@@ -50,9 +50,10 @@ type link struct {
 	gone  error      // the host has vanished
 	state linkState
 	queue []frame
+	asked []chan struct{} // one for each frameFlush without an answer
 }
 
-func newLink(owner *tcp, conn net.Conn, rank int) *link {
+func newLink(owner *tcpRank, conn net.Conn, rank int) *link {
 	l := &link{
 		owner:   owner,
 		conn:    conn,
@@ -95,6 +96,36 @@ func (l *link) post(f frame) {
 	}
 }
 
+// flush asks the peer to say when all that is queued has arrived, and returns what
+// is closed then, or when the link is down.
+func (l *link) flush() <-chan struct{} {
+	arrived := make(chan struct{})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == linkDown {
+		close(arrived)
+		return arrived
+	}
+	l.asked = append(l.asked, arrived)
+	if l.state == linkOpen { // else the end of the link answers
+		l.queue = append(l.queue, frame{kind: frameFlush})
+		l.rouse()
+	}
+	return arrived
+}
+
+// flushed takes in the answer to the oldest question.
+func (l *link) flushed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.asked) == 0 {
+		return fmt.Errorf("%w: an answer that nobody asked for", ErrProtocol)
+	}
+	close(l.asked[0])
+	l.asked = l.asked[1:]
+	return nil
+}
+
 // close queues a last frame, after which the connection ends. limit bounds how
 // long the peer may take to receive all and to close in turn.
 func (l *link) close(text string, limit time.Duration) {
@@ -123,6 +154,10 @@ func (l *link) run() {
 	err := l.readLoop()
 	l.mu.Lock()
 	l.state, l.queue = linkDown, nil
+	for _, arrived := range l.asked {
+		close(arrived)
+	}
+	l.asked = nil
 	if l.gone != nil {
 		err = l.gone
 	}
@@ -187,6 +222,11 @@ func (l *link) take(f frame) error {
 		text := string(f.body)
 		l.bye = &text
 		return nil
+	case frameFlush:
+		l.post(frame{kind: frameFlushed})
+		return nil
+	case frameFlushed:
+		return l.flushed()
 	}
 	if l.rank != 0 {
 		return fmt.Errorf("%w: frame of kind %d, which only rank 0 sends", ErrProtocol, f.kind)

@@ -2,6 +2,7 @@ package cohort
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -44,6 +45,7 @@ func (l *local) Close() error {
 	if l.shut() {
 		err := fmt.Errorf("%w: rank %d of this process left the cohort", ErrRankGone, l.rank)
 		l.others(func(o *local) { o.lose(l.rank, err, nil) })
+		l.group.forgetNames()
 	}
 	l.mu.Unlock()
 	l.calls.Wait()
@@ -61,6 +63,9 @@ func (l *local) others(f func(*local)) {
 
 func (l *local) joined(*channel) {}
 
+// flush implements mover: what is sent has arrived.
+func (l *local) flush() []<-chan struct{} { return nil }
+
 // message implements mover. Nothing limits what is kept in one process, so
 // deliver has no error.
 func (l *local) message(to int, c *channel, msg []byte) error {
@@ -71,4 +76,38 @@ func (l *local) message(to int, c *channel, msg []byte) error {
 // left implements mover; there is no error, as in message.
 func (l *local) left(c *channel) {
 	l.others(func(o *local) { _ = o.leave(l.rank, c.key) })
+	l.group.forgetName(c.key.name)
+}
+
+// forgetName has all ranks count the joins of a name from 1 again, if each has
+// joined the same ones and left them: then nothing of the name is under way. Who
+// makes streams of ever new names does not grow. The caller holds mu.
+func (g *localGroup) forgetName(name string) {
+	var first *local
+	for _, l := range g.ranks {
+		switch {
+		case l.closed:
+			continue
+		case first == nil:
+			first = l
+		}
+		if l.records[name] > 0 || l.joins[name] != first.joins[name] {
+			return
+		}
+	}
+	for _, l := range g.ranks {
+		delete(l.joins, name)
+	}
+}
+
+// forgetNames is forgetName for all: they may have been kept for a rank that is
+// closed now. The caller holds mu.
+func (g *localGroup) forgetNames() {
+	i := slices.IndexFunc(g.ranks, func(l *local) bool { return !l.closed })
+	if i < 0 {
+		return
+	}
+	for name := range g.ranks[i].joins {
+		g.forgetName(name)
+	}
 }

@@ -262,8 +262,8 @@ func (h *history) finish(t *rapid.T) {
 	for rank, c := range h.ranks {
 		c.Close()
 		l := c.(*local)
-		if len(l.channels) != 0 {
-			t.Errorf("rank %d keeps %v", rank, slices.Collect(maps.Keys(l.channels)))
+		if len(l.channels)+len(l.records)+len(l.joins) != 0 {
+			t.Errorf("rank %d keeps %v, %v and %v", rank, slices.Collect(maps.Keys(l.channels)), l.records, l.joins)
 		}
 	}
 }

@@ -8,12 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // PMI-1 is a dialogue in lines with the process manager: "cmd=NAME key=value ...".
@@ -248,8 +251,12 @@ func parsePMIValue(v string) (contact, error) {
 
 // byPMI has the process manager tell the others where rank 0 is.
 func (s *starter) byPMI(ctx context.Context) (Cohort, error) {
-	explain := time.AfterFunc(orDefault(s.config.explainAfter, 3*time.Second), func() {
-		s.config.Logger.Warn("cohort: waits for the process manager, until all processes of the job have asked it too",
+	explain := time.AfterFunc(tcp.OrDefault(s.config.explainAfter, 3*time.Second), func() {
+		level := slog.LevelWarn
+		if s.launch.Rank > 1 { // two are enough, of which one may be who is missing
+			level = slog.LevelDebug
+		}
+		s.config.Logger.Log(ctx, level, "cohort: waits for the process manager, until all processes of the job have asked it too",
 			"launch", s.launch.String(), "until", deadline(ctx))
 	})
 	m, err := s.meet(ctx)
@@ -295,7 +302,7 @@ func (s *starter) meet(ctx context.Context) (m meeting, err error) {
 		return m, err
 	}
 	defer p.conn.Close()
-	release := endWith(ctx, p.conn)
+	release := tcp.EndWith(ctx, p.conn)
 	defer func() {
 		if err = release(err); err != nil {
 			m.close()

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weft-fabric/weft/internal/testutil"
 )
 
 // manager is a process manager that speaks PMI-1 to n processes.
@@ -245,11 +248,11 @@ func TestPMIThatFails(t *testing.T) {
 func TestPMIBarrierThatLasts(t *testing.T) {
 	m := newManager(t, 2)
 	defer m.barrier.Done() // for the process that never comes
-	log, logger := newLog()
+	log, logger := testutil.NewLog(slog.LevelDebug)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	enough := errors.New("the test has had enough")
 	go func() {
-		log.expect(t, "level=WARN", "waits for the process manager")
+		log.Expect(t, "level=WARN", "waits for the process manager")
 		cancel(enough)
 	}()
 	_, errs := launch(ctx, t, [][]string{m.fd(t, 0)}, func(_ int, c *LauncherConfig) {
@@ -306,4 +309,27 @@ func FuzzPMI(f *testing.F) {
 		}
 		t.Error("no end")
 	})
+}
+
+// Of many processes that wait for a barrier two explain it.
+func TestPMIBarrierIsExplainedTwice(t *testing.T) {
+	const size = 6
+	m := newManager(t, size)
+	defer m.barrier.Done() // for the process that never comes
+	log, logger := testutil.NewLog(slog.LevelDebug)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	var environ [][]string
+	for rank := range size - 1 {
+		environ = append(environ, m.fd(t, rank))
+	}
+	go func() {
+		for range size - 1 {
+			log.Expect(t, "waits for the process manager")
+		}
+		cancel(errors.New("enough"))
+	}()
+	launch(ctx, t, environ, func(_ int, c *LauncherConfig) { c.Logger, c.explainAfter = logger, 10*time.Millisecond })
+	if n := strings.Count(log.String(), "level=WARN msg=\"cohort: waits"); n != 2 {
+		t.Errorf("%d ranks explain the wait:\n%s", n, log)
+	}
 }

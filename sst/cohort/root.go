@@ -11,11 +11,13 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // gatherer is rank 0 while its cohort forms.
 type gatherer struct {
-	t        *tcp
+	t        *tcpRank
 	listener net.Listener
 	id       cohortID
 	ctx      context.Context // ends with the gathering
@@ -131,37 +133,15 @@ func (g *gatherer) refusals() string {
 
 // acceptLoop takes in whoever connects.
 func (g *gatherer) acceptLoop() {
-	var delay time.Duration
-	for {
-		conn, err := g.listener.Accept()
-		if err == nil {
-			delay = 0
-			if g.enroll(conn) {
-				g.wg.Go(func() { g.greet(conn) })
-			}
-			continue
-		}
-		if errors.Is(err, net.ErrClosed) || g.ctx.Err() != nil {
-			return
-		}
-		// Most likely out of descriptors: no event says when there are some again.
-		delay = min(max(2*delay, 5*time.Millisecond), time.Second)
-		g.t.config.Logger.Warn("cohort: rank 0 cannot accept", "err", err, "retry", delay)
-		if pause(g.ctx, delay) != nil {
-			return
-		}
-	}
+	tcp.Accept(g.ctx, g.listener.Accept, g.receive, func(err error, retry time.Duration) {
+		g.t.config.Logger.Warn("cohort: rank 0 cannot accept", "err", err, "retry", retry)
+	})
 }
 
-// pause waits for d, or for the end of ctx, which is its error.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// receive greets a connection.
+func (g *gatherer) receive(conn net.Conn) {
+	if g.enroll(conn) {
+		g.wg.Go(func() { g.greet(conn) })
 	}
 }
 

@@ -40,8 +40,8 @@ func TCP(ctx context.Context, config TCPConfig) (Cohort, error) {
 	return gather(ctx, c, l, newCohortID(), nil)
 }
 
-// tcp is one rank of a cohort of processes, and the mover of its hub.
-type tcp struct {
+// tcpRank is one rank of a cohort of processes, and the mover of its hub.
+type tcpRank struct {
 	*hub
 	config  TCPConfig
 	links   map[int]*link // by rank, reserved or running; guarded by hub.mu
@@ -54,8 +54,8 @@ type tcp struct {
 	closing sync.Once
 }
 
-func newTCP(c TCPConfig) *tcp {
-	t := &tcp{
+func newTCP(c TCPConfig) *tcpRank {
+	t := &tcpRank{
 		hub:     newHub(c.Rank, c.Size, new(sync.Mutex)),
 		config:  c,
 		links:   make(map[int]*link),
@@ -70,7 +70,7 @@ func newTCP(c TCPConfig) *tcp {
 
 // launch starts the link of a connection whose handshake is done. It returns false
 // if the cohort has been closed.
-func (t *tcp) launch(conn net.Conn, rank int) bool {
+func (t *tcpRank) launch(conn net.Conn, rank int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -83,13 +83,13 @@ func (t *tcp) launch(conn net.Conn, rank int) bool {
 }
 
 // Close implements Cohort.
-func (t *tcp) Close() error {
+func (t *tcpRank) Close() error {
 	t.quit("")
 	return nil
 }
 
 // quit leaves the cohort and tells the others why, if it is no ordinary end.
-func (t *tcp) quit(text string) {
+func (t *tcpRank) quit(text string) {
 	t.closing.Do(func() {
 		t.mu.Lock()
 		t.shut()
@@ -106,15 +106,26 @@ func (t *tcp) quit(text string) {
 }
 
 // joined implements mover.
-func (t *tcp) joined(c *channel) {
+func (t *tcpRank) joined(c *channel) {
 	t.spread(frame{kind: frameJoin, id: c.id, body: appendJoin(nil, c.key)})
 }
 
 // left implements mover.
-func (t *tcp) left(c *channel) { t.spread(frame{kind: frameLeave, id: c.id}) }
+func (t *tcpRank) left(c *channel) { t.spread(frame{kind: frameLeave, id: c.id}) }
+
+// flush implements mover.
+func (t *tcpRank) flush() []<-chan struct{} {
+	list := make([]<-chan struct{}, 0, len(t.links))
+	for _, l := range t.links {
+		if l != nil {
+			list = append(list, l.flush())
+		}
+	}
+	return list
+}
 
 // spread sends a frame to everybody this rank is connected to. The caller holds mu.
-func (t *tcp) spread(f frame) {
+func (t *tcpRank) spread(f frame) {
 	for _, l := range t.links {
 		if l != nil {
 			l.post(f)
@@ -123,7 +134,7 @@ func (t *tcp) spread(f frame) {
 }
 
 // message implements mover.
-func (t *tcp) message(to int, c *channel, msg []byte) error {
+func (t *tcpRank) message(to int, c *channel, msg []byte) error {
 	if len(msg) > t.config.MaxMessage {
 		return fmt.Errorf("%w: a message of %d bytes, at most %d are allowed", ErrLimit, len(msg), t.config.MaxMessage)
 	}
@@ -133,7 +144,7 @@ func (t *tcp) message(to int, c *channel, msg []byte) error {
 
 // take is a message of a rank. It waits while the channel has plenty to do: the
 // rank is not read meanwhile.
-func (t *tcp) take(rank int, k key, msg []byte) error {
+func (t *tcpRank) take(rank int, k key, msg []byte) error {
 	t.mu.Lock()
 	c, err := t.deliver(rank, k, msg)
 	t.mu.Unlock()
@@ -144,14 +155,14 @@ func (t *tcp) take(rank int, k key, msg []byte) error {
 }
 
 // leaves notes that a rank leaves a channel.
-func (t *tcp) leaves(rank int, k key) error {
+func (t *tcpRank) leaves(rank int, k key) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.leave(rank, k)
 }
 
 // start notes that all ranks are there.
-func (t *tcp) start() error {
+func (t *tcpRank) start() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.forming {
@@ -163,7 +174,7 @@ func (t *tcp) start() error {
 }
 
 // told notes that a rank is gone, as rank 0 says.
-func (t *tcp) told(rank int, g goneBody) {
+func (t *tcpRank) told(rank int, g goneBody) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lose(rank, fmt.Errorf("%w: rank 0 says: %s", ErrRankGone, g.text), g.left)
@@ -171,7 +182,7 @@ func (t *tcp) told(rank int, g goneBody) {
 
 // ended notes that a link is down, which means that its rank is gone. Rank 0 tells
 // the others.
-func (t *tcp) ended(l *link, err error) {
+func (t *tcpRank) ended(l *link, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	left, news := t.lose(l.rank, err, nil)

@@ -9,51 +9,29 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // acceptLoop takes in peers until the endpoint closes.
 func (c *CM) acceptLoop() {
-	var delay time.Duration
-	for {
-		conn, err := c.listener.AcceptTCP()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			// Most likely out of descriptors: no event says when there are some
-			// again, so wait a little longer each time.
-			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
-			c.config.Logger.Warn("carrier: cannot accept", "err", err, "retry", delay)
-			if !c.pause(delay) {
-				return
-			}
-			continue
-		}
-		delay = 0
-		if err := c.admit(); err != nil {
-			c.config.Logger.Warn("carrier: peer turned away", "peer", conn.RemoteAddr(), "err", err)
-			_ = conn.Close()
-			continue
-		}
-		c.wg.Go(func() { c.greet(conn) })
-	}
+	tcp.Accept(c.ctx, c.listener.AcceptTCP, c.receive, func(err error, retry time.Duration) {
+		c.config.Logger.Warn("carrier: cannot accept", "err", err, "retry", retry)
+	})
 }
 
-// pause waits for d; it returns false if the endpoint closes meanwhile.
-func (c *CM) pause(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-c.ctx.Done():
-		return false
+// receive greets a connection, if there is room for it.
+func (c *CM) receive(conn *net.TCPConn) {
+	if err := c.admit(); err != nil {
+		c.config.Logger.Warn("carrier: peer turned away", "peer", conn.RemoteAddr(), "err", err)
+		_ = conn.Close()
+		return
 	}
+	c.wg.Go(func() { c.greet(conn) })
 }
 
 // greet makes a link out of an accepted connection, or closes it.
 func (c *CM) greet(conn *net.TCPConn) {
-	remote := addrPort(conn.RemoteAddr())
+	remote := tcp.AddrPort(conn.RemoteAddr())
 	reader := c.newReader(conn)
 	p, a, err := c.passive(conn, reader)
 	if err == nil {
@@ -130,8 +108,8 @@ func (c *CM) passive(conn *net.TCPConn, reader *inflow) (peer, *flight, error) {
 // peerOf sums up a handshake.
 func peerOf(conn net.Conn, h cm.Handshake, port uint16, inbound, weft bool) peer {
 	p := peer{
-		local:   addrPort(conn.LocalAddr()),
-		remote:  addrPort(conn.RemoteAddr()),
+		local:   tcp.AddrPort(conn.LocalAddr()),
+		remote:  tcp.AddrPort(conn.RemoteAddr()),
 		inbound: inbound,
 		id:      h.ID,
 		port:    port,
@@ -155,10 +133,9 @@ func bound(ctx context.Context, conn net.Conn, limit time.Duration) (stop func(e
 			return nil, err
 		}
 	}
-	long := time.Unix(1, 0) // any time in the past
-	release := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(long) })
+	release := tcp.EndWith(ctx, conn)
 	return func(err error) error {
-		if !release() {
+		if release(nil) != nil {
 			return ErrClosed
 		}
 		if err != nil {

@@ -2,8 +2,10 @@ package carrier
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
+	"slices"
+
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // published returns the address that peers are told to dial. fixed says that it
@@ -40,46 +42,13 @@ func (c *Config) viaInterface(spec string) (netip.Addr, error) {
 	return addr, nil
 }
 
-// hostAddr guesses the address under which this host is known: the source
+// hostAddr guesses the IPv4 address under which this host is known: the source
 // address of its default route, else that of its first interface that is up and
 // not loopback, else loopback.
 func hostAddr() netip.Addr {
-	if a, ok := routeAddr(); ok {
-		return a
-	}
-	all, _ := hostInterfaces()
-	for _, ifc := range all {
-		for _, a := range ifc.addrs {
-			if ifc.up && !a.IsLoopback() && !a.IsLinkLocalUnicast() {
-				return a
-			}
-		}
+	all := tcp.HostAddrs()
+	if i := slices.IndexFunc(all, netip.Addr.Is4); i >= 0 {
+		return all[i]
 	}
 	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
-}
-
-// routeAddr asks the kernel which source address the default route has. The
-// destination is a documentation address (RFC 5737); connecting a UDP socket
-// sends nothing.
-func routeAddr() (netip.Addr, bool) {
-	conn, err := net.Dial("udp4", "192.0.2.1:9")
-	if err != nil {
-		return netip.Addr{}, false
-	}
-	defer conn.Close()
-	a := addrPort(conn.LocalAddr()).Addr()
-	return a, a.Is4() && !a.IsUnspecified() && !a.IsLoopback()
-}
-
-// addrPort turns a network address into a comparable one, IPv4 unmapped.
-func addrPort(a net.Addr) netip.AddrPort {
-	switch a := a.(type) {
-	case *net.TCPAddr:
-		p := a.AddrPort()
-		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
-	case *net.UDPAddr:
-		p := a.AddrPort()
-		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
-	}
-	return netip.AddrPort{}
 }

@@ -49,7 +49,7 @@ type Record struct {
 	// Done, which may be nil, is called exactly once, when the carrier needs
 	// Parts no longer: with nil when they have been handed to the kernel, else
 	// with the reason why not. It runs on the link's writing goroutine, or inside
-	// Send if that fails, and must not block.
+	// Send, and must not block.
 	Done func(error)
 	// Begun, which may be nil, is set before the first byte of the record is
 	// written: while it is not, the peer can have seen nothing of it.
@@ -88,9 +88,9 @@ type Handler interface {
 
 // Link is an ordered channel to one peer.
 type Link interface {
-	// Send queues r and returns; it never waits for the peer. Records are
-	// written in the order of the calls. An error means that r was not queued,
-	// and r.Done has been called with it.
+	// Send queues r and returns; it never waits for the peer, but may write what
+	// is small itself. Records are written in the order of the calls. An error
+	// means that r was not queued, and r.Done has been called with it.
 	Send(r Record) error
 	// SendAll is Send for records that belong together: they are queued all or
 	// none, and what is small goes out in one piece, so that the peer wakes once.

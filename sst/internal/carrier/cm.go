@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // CM is the Endpoint that speaks EVPath's CM over TCP.
@@ -57,7 +58,7 @@ func NewCM(ctx context.Context, config Config) (*CM, error) {
 	}
 	c := &CM{config: config, id: newID(), fixed: fixed, links: newIndex(), flights: make(map[target]*flight), explain: explainAfter}
 	c.listener = listener
-	c.port = addrPort(c.listener.Addr()).Port()
+	c.port = tcp.AddrPort(c.listener.Addr()).Port()
 	c.publicPort = cmp.Or(config.AdvertisePort, c.port)
 	c.buffers.limit = config.BufferBytes
 	c.contact, err = cm.NewContact(netip.AddrPortFrom(addr, c.publicPort), c.id)

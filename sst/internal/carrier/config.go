@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/ffs"
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // Config says how an endpoint behaves. Only Handler has no usable zero value.
@@ -84,35 +85,19 @@ func (c Config) resolve() (Config, error) {
 	if a := c.AdvertiseAddr; a.IsValid() && (!a.Is4() || a.IsUnspecified() || a.IsMulticast()) {
 		return c, fmt.Errorf("%w: cannot publish %v: not the IPv4 address of a host", ErrConfig, a)
 	}
-	c.HandshakeTimeout = orDefault(c.HandshakeTimeout, 10*time.Second)
-	c.DialTimeout = orDefault(c.DialTimeout, 10*time.Second)
-	c.CloseTimeout = orDefault(c.CloseTimeout, 3*time.Second)
-	c.KeepAliveIdle = orDefault(c.KeepAliveIdle, 15*time.Second)
-	c.KeepAliveInterval = orDefault(c.KeepAliveInterval, 5*time.Second)
-	c.KeepAliveCount = orDefault(c.KeepAliveCount, 4)
-	c.MaxRecord = orDefault(c.MaxRecord, 4<<30)
-	c.MaxFormats = orDefault(c.MaxFormats, 256)
-	c.MaxFormatBytes = orDefault(c.MaxFormatBytes, 4<<20)
-	c.MaxLinks = orDefault(c.MaxLinks, 16384)
-	c.MaxQueued = orDefault(c.MaxQueued, 65536)
-	c.BufferBytes = orDefault(c.BufferBytes, 256<<20)
+	c.HandshakeTimeout = tcp.OrDefault(c.HandshakeTimeout, 10*time.Second)
+	c.DialTimeout = tcp.OrDefault(c.DialTimeout, 10*time.Second)
+	c.CloseTimeout = tcp.OrDefault(c.CloseTimeout, 3*time.Second)
+	c.MaxRecord = tcp.OrDefault(c.MaxRecord, 4<<30)
+	c.MaxFormats = tcp.OrDefault(c.MaxFormats, 256)
+	c.MaxFormatBytes = tcp.OrDefault(c.MaxFormatBytes, 4<<20)
+	c.MaxLinks = tcp.OrDefault(c.MaxLinks, 16384)
+	c.MaxQueued = tcp.OrDefault(c.MaxQueued, 65536)
+	c.BufferBytes = tcp.OrDefault(c.BufferBytes, 256<<20)
 	return c, nil
-}
-
-// orDefault returns v, or d if v is not positive.
-func orDefault[T int | time.Duration](v, d T) T {
-	if v <= 0 {
-		return d
-	}
-	return v
 }
 
 // keepAlive returns the TCP keep-alive settings.
 func (c *Config) keepAlive() net.KeepAliveConfig {
-	return net.KeepAliveConfig{
-		Enable:   true,
-		Idle:     c.KeepAliveIdle,
-		Interval: c.KeepAliveInterval,
-		Count:    c.KeepAliveCount,
-	}
+	return tcp.KeepAlive(c.KeepAliveIdle, c.KeepAliveInterval, c.KeepAliveCount)
 }

@@ -202,25 +202,55 @@ func (p *raw) answered(c *CM) {
 	}
 }
 
+// crossedHeld is crossed up to where the peer's connection is held, because the
+// endpoint is the greater; what comes of ours decides.
+func crossedHeld(t *testing.T, config Config) (c *CM, r *recorder, wait <-chan dialled, ours, theirs *raw) {
+	t.Helper()
+	g := newGate(t, "held")
+	c, r = openProbed(t, config, g.at)
+	_, wait, ours, theirs = crossed(t, c, lesserID)
+	next(t, "held", g.reached)
+	close(g.open)
+	return c, r, wait, ours, theirs
+}
+
+// landed waits for the link of a Dial: inbound, if the peer's connection is to
+// be that.
+func landed(t *testing.T, wait <-chan dialled, inbound bool) Link {
+	t.Helper()
+	d := next(t, "link", wait)
+	if d.err != nil || d.link.Info().Inbound != inbound {
+		t.Fatalf("%+v", d)
+	}
+	return d.link
+}
+
+// endsIt has a peer close its connection, the endpoint's only link.
+func endsIt(t *testing.T, peer *raw, r *recorder) {
+	t.Helper()
+	_ = peer.conn.Close()
+	next(t, "end", r.lost)
+	nothingIn(t, "second link", r.lost)
+}
+
+// nothingLeft wants the tables of an endpoint to be empty.
+func nothingLeft(t *testing.T, c *CM) {
+	t.Helper()
+	if b := booksOf(c); b != (books{}) {
+		t.Errorf("left behind: %+v", b)
+	}
+}
+
 // TestCrossingGreaterWins: the peer's connection is closed unanswered once ours
 // is a link.
 func TestCrossingGreaterWins(t *testing.T) {
-	g := newGate(t, "held")
-	c, r := openProbed(t, Config{}, g.at)
-	_, wait, ours, theirs := crossed(t, c, lesserID)
-	next(t, "held", g.reached)
-	close(g.open)
+	_, r, wait, ours, theirs := crossedHeld(t, Config{})
 	ours.send(hello(lesserID, true).Append(nil))
-	d := next(t, "link", wait)
-	if d.err != nil || d.link.Info().Inbound {
-		t.Fatalf("%+v", d)
-	}
+	landed(t, wait, false)
 	if _, err := theirs.r.Handshake(); err == nil {
 		t.Error("the peer's connection was answered")
 	}
-	_ = ours.conn.Close()
-	next(t, "end", r.lost)
-	nothingIn(t, "second link", r.lost)
+	endsIt(t, ours, r)
 }
 
 // TestCrossingLesserYields: ours is closed, and the peer's is what Dial returns.
@@ -228,14 +258,9 @@ func TestCrossingLesserYields(t *testing.T) {
 	c, r := open(t, Config{})
 	_, wait, ours, theirs := crossed(t, c, greaterID)
 	theirs.answered(c)
-	d := next(t, "link", wait)
-	if d.err != nil || !d.link.Info().Inbound {
-		t.Fatalf("%+v", d)
-	}
+	landed(t, wait, true)
 	ours.ended()
-	_ = theirs.conn.Close()
-	next(t, "end", r.lost)
-	nothingIn(t, "second link", r.lost)
+	endsIt(t, theirs, r)
 }
 
 // TestCrossingWinnerFails: the connection that was held takes the place of ours.
@@ -247,25 +272,16 @@ func TestCrossingWinnerFails(t *testing.T) {
 		"never at all": func(*raw) {}, // the patience of whoever holds ends first
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGate(t, "held")
 			limit := 10 * time.Second
 			if name == "never at all" {
 				limit = 200 * time.Millisecond
 			}
-			c, r := openProbed(t, Config{DialTimeout: limit}, g.at)
-			_, wait, ours, theirs := crossed(t, c, lesserID)
-			next(t, "held", g.reached)
-			close(g.open)
+			c, r, wait, ours, theirs := crossedHeld(t, Config{DialTimeout: limit})
 			fail(ours)
 			theirs.answered(c)
-			d := next(t, "link", wait)
-			if d.err != nil || !d.link.Info().Inbound {
-				t.Fatalf("%+v", d)
-			}
+			landed(t, wait, true)
 			ours.ended()
-			_ = theirs.conn.Close()
-			next(t, "end", r.lost)
-			nothingIn(t, "second link", r.lost)
+			endsIt(t, theirs, r)
 			if b := booksOf(c); b.flights != 0 || b.links != 0 {
 				t.Errorf("%+v", b)
 			}
@@ -289,18 +305,12 @@ func TestCrossingHeldIsGone(t *testing.T) {
 		next(t, "end of the link", d.link.Done())
 	}
 	_ = c.Close()
-	if b := booksOf(c); b != (books{}) {
-		t.Errorf("left behind: %+v", b)
-	}
+	nothingLeft(t, c)
 }
 
 // TestCrossingClose: closing ends a connection that is held, and the dial.
 func TestCrossingClose(t *testing.T) {
-	g := newGate(t, "held")
-	c, _ := openProbed(t, Config{}, g.at)
-	_, wait, _, theirs := crossed(t, c, lesserID)
-	next(t, "held", g.reached)
-	close(g.open)
+	c, _, wait, _, theirs := crossedHeld(t, Config{})
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -308,9 +318,7 @@ func TestCrossingClose(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	theirs.ended()
-	if b := booksOf(c); b != (books{}) {
-		t.Errorf("left behind: %+v", b)
-	}
+	nothingLeft(t, c)
 }
 
 // TestCrossingADIOS2: a contact without Weft's mark is dialled, and its process
@@ -366,10 +374,7 @@ func TestDialWaitsForAnInbound(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	close(g.open)
-	d := next(t, "the stayer", stayer)
-	if d.err != nil || !d.link.Info().Inbound {
-		t.Fatalf("%+v", d)
-	}
+	landed(t, stayer, true)
 	_ = theirs.conn.Close()
 	next(t, "end", r.lost)
 }
@@ -392,9 +397,7 @@ func TestDialAfterAnInboundFails(t *testing.T) {
 	c.forsake(a, netip.AddrPort{}, syscall.ECONNRESET)
 	ours, _, _ := h.accept()
 	ours.send(hello(77, true).Append(nil))
-	if d := next(t, "link", wait); d.err != nil || d.link.Info().Inbound {
-		t.Errorf("%+v", d)
-	}
+	landed(t, wait, false)
 	_ = ours.conn.Close()
 	next(t, "end", r.lost)
 	c.mu.Lock()
@@ -463,13 +466,10 @@ func redialled(t *testing.T, c *CM) (ours, theirs *raw, link Link) {
 	wait := dialAsync(t.Context(), c, h.contact(77).WithMark())
 	ours, _, _ = h.accept()
 	ours.send(hello(77, true).Append(nil))
-	d := next(t, "link", wait)
-	if d.err != nil {
-		t.Fatal(d.err)
-	}
+	link = landed(t, wait, false)
 	theirs = connect(t, c)
 	theirs.send(hello(77, false).Append(cm.Preamble{Port: h.addr().Port()}.Append(nil)))
-	return ours, theirs, d.link
+	return ours, theirs, link
 }
 
 // TestDoubt: what becomes of a connection whose peer we have dialled already.
@@ -514,9 +514,7 @@ func TestDoubtClose(t *testing.T) {
 	l.Abort(nil)
 	_ = c.Close()
 	theirs.ended()
-	if b := booksOf(c); b != (books{}) {
-		t.Errorf("left behind: %+v", b)
-	}
+	nothingLeft(t, c)
 }
 
 // TestManyCrossings: several processes all dial each other.

@@ -31,7 +31,7 @@ type link struct {
 	reader *inflow
 	watch  *hostwatch.Watch
 	read   reading // of the reading goroutine
-	write  writing // of the writing goroutine
+	write  writing // of who writes
 
 	wake    chan struct{} // capacity 1: there is something for the writing goroutine
 	written chan struct{} // closed when the writing goroutine has ended
@@ -44,6 +44,7 @@ type link struct {
 	asked  bool  // Close was called
 	err    error // what brought the link down
 	queue  []Record
+	busy   bool  // somebody writes: the writing goroutine, or a Send
 	queued int   // records accepted and not yet written
 	bytes  int64 // in their parts
 }
@@ -83,6 +84,7 @@ func newLink(owner *CM, conn *net.TCPConn, reader *inflow, p peer) *link {
 	l.read.formats = formatTable{max: owner.config.MaxFormats, maxBytes: owner.config.MaxFormatBytes}
 	l.room.L = &l.mu
 	l.watch = hostwatch.New(conn, owner.config.keepAlive(), l.Abort)
+	l.initDirect()
 	if owner.config.Place != nil && sys.CanReadNow {
 		reader.SetPlace(l.place)
 	}
@@ -127,8 +129,7 @@ func (l *link) Send(r Record) error {
 		return l.refuse(err, r)
 	}
 	l.enqueue(r, size)
-	l.mu.Unlock()
-	l.rouse()
+	l.dispatch()
 	return nil
 }
 
@@ -148,8 +149,7 @@ func (l *link) SendAll(records []Record) error {
 	for i := range records {
 		l.enqueue(records[i], partsSize(records[i].Parts))
 	}
-	l.mu.Unlock()
-	l.rouse()
+	l.dispatch()
 	return nil
 }
 

@@ -609,3 +609,31 @@ func TestPeerIsWeft(t *testing.T) {
 		t.Error("lost")
 	}
 }
+
+// TestSmallBehindLarge: what is small goes out in the write of the large record
+// before it, a second large one does not.
+func TestSmallBehindLarge(t *testing.T) {
+	a, _ := open(t, Config{})
+	_, l := met(t, a)
+	f := testFormat(t, "F")
+	l.mu.Lock()
+	l.busy = true // the writing goroutine keeps its hands off
+	l.mu.Unlock()
+	big, tiny := record(f, 1, maxWriteBytes), record(f, 2, 10)
+	for _, c := range []struct {
+		records []Record
+		want    int
+	}{
+		{[]Record{big, tiny}, 2},
+		{[]Record{tiny, big, tiny, tiny}, 4},
+		{[]Record{big, big, tiny}, 1},
+		{[]Record{tiny, tiny}, 2},
+	} {
+		if n := l.gather(c.records); n != c.want {
+			t.Errorf("%d of %d records in one write, want %d", n, len(c.records), c.want)
+		}
+	}
+	l.mu.Lock()
+	l.busy = false
+	l.mu.Unlock()
+}

@@ -3,19 +3,20 @@ package carrier
 import (
 	"fmt"
 	"net"
+	"syscall"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/ffs"
 )
 
-// Bounds of one write. A larger record goes out alone.
+// Bounds of one write.
 const (
 	maxVec        = 512     // slices
-	maxWriteBytes = 1 << 20 // bytes
+	maxWriteBytes = 1 << 20 // bytes before a large record
 	maxSpare      = 1024    // records of queue memory that are kept for the next round
 )
 
-// writing is what only the writing goroutine touches.
+// writing is what only who writes touches: the one who has set busy.
 type writing struct {
 	pushed   map[ffs.ID]struct{} // formats that the peer has from us on this link
 	spare    []Record            // queue memory for the next round
@@ -23,6 +24,14 @@ type writing struct {
 	headers  []byte // unit headers and format pushes that vec points into
 	pending  net.Buffers
 	complete bool // everything queued before Close was written; mu guards it
+
+	// Of writes that Send makes itself.
+	raw   syscall.RawConn
+	tryFn func(fd uintptr) bool // try, made once: it is called for each record
+	flat  []byte                // units of the records in hand, in one piece
+	wrote int                   // bytes of flat that the kernel has taken
+	err   error                 // of try
+	hand  []Record              // records whose first bytes are written and whose last are not
 }
 
 // writeLoop writes the queue until the link is down, or closed and empty.
@@ -31,10 +40,15 @@ func (l *link) writeLoop() {
 	for {
 		batch, state := l.nextBatch()
 		if state == linkDown {
+			l.end(l.write.hand)
 			l.drop(batch)
 			return
 		}
-		if len(batch) == 0 { // closed and empty
+		if !l.finishHand() {
+			l.drop(batch)
+			return
+		}
+		if len(batch) == 0 && state == linkClosing { // and nothing is queued any more
 			l.endOfStream()
 			return
 		}
@@ -42,16 +56,21 @@ func (l *link) writeLoop() {
 			l.drop(nil)
 			return
 		}
+		l.mu.Lock()
+		l.busy = false
+		l.mu.Unlock()
 	}
 }
 
-// nextBatch waits for records or for the end, and takes all that are queued. It
-// returns none if the link is closing and there are no more.
+// nextBatch waits for records or for the end, and takes all that are queued; from
+// then on Send does not write. It returns none if the link is closing and there are
+// no more.
 func (l *link) nextBatch() ([]Record, linkState) {
 	for {
 		l.mu.Lock()
 		batch, state := l.queue, l.state
-		if len(batch) > 0 || state != linkOpen {
+		if !l.busy && (len(batch) > 0 || len(l.write.hand) > 0 || state != linkOpen) {
+			l.busy = true
 			l.queue, l.write.spare = l.write.spare[:0], nil
 			l.mu.Unlock()
 			return batch, state
@@ -75,11 +94,16 @@ func (l *link) writeBatch(batch []Record) bool {
 		l.settle(rest[:n])
 		rest = rest[n:]
 	}
+	l.keepSpare(batch)
+	return true
+}
+
+// keepSpare keeps the memory of records that are written for the queue.
+func (l *link) keepSpare(batch []Record) {
 	clear(batch)
 	if cap(batch) <= maxSpare {
 		l.write.spare = batch[:0]
 	}
-	return true
 }
 
 // writeSome writes the first records of rest, whole, in one go: a real peer reads
@@ -87,12 +111,7 @@ func (l *link) writeBatch(batch []Record) bool {
 // returns how many.
 func (l *link) writeSome(rest []Record) (int, error) {
 	w := &l.write
-	w.vec, w.headers = w.vec[:0], w.headers[:0]
-	n, bytes := 0, 0
-	for n < len(rest) && (n == 0 || len(w.vec)+len(rest[n].Parts)+2 <= maxVec && bytes < maxWriteBytes) {
-		bytes += l.compose(rest[n])
-		n++
-	}
+	n := l.gather(rest)
 	w.pending = w.vec // consumed by WriteTo, vec keeps the memory
 	l.watch.Sent()
 	sent, err := w.pending.WriteTo(l.conn)
@@ -102,6 +121,23 @@ func (l *link) writeSome(rest []Record) (int, error) {
 	w.pending = nil
 	return n, err
 }
+
+// gather makes vec of the first records of rest, and returns how many.
+func (l *link) gather(rest []Record) int {
+	w := &l.write
+	w.vec, w.headers = w.vec[:0], w.headers[:0]
+	n, bytes := 0, 0
+	for n < len(rest) && (n == 0 || len(w.vec)+len(rest[n].Parts)+2 <= maxVec && (bytes < maxWriteBytes || small(rest[n]))) {
+		bytes += l.compose(rest[n])
+		n++
+	}
+	return n
+}
+
+// small reports whether a record may follow a large one in the same write: the
+// metadata of a step go out behind its data, and the peer should not have to wake
+// for them once more.
+func small(r Record) bool { return partsSize(r.Parts) <= maxDirect }
 
 // compose adds the units of one record to vec and returns the record's size.
 func (l *link) compose(r Record) int {
@@ -166,14 +202,21 @@ func (l *link) forget(records []Record) {
 // whatever is queued. Nothing can be queued afterwards.
 func (l *link) drop(batch []Record) {
 	l.mu.Lock()
-	queue, err := l.queue, l.err
+	queue := l.queue
 	l.queue = nil
 	l.mu.Unlock()
-	for _, records := range [][]Record{batch, queue} {
-		l.forget(records)
-		for i := range records {
-			records[i].finish(fmt.Errorf("record not sent: %w", err))
-		}
+	l.end(batch)
+	l.end(queue)
+}
+
+// end ends records because the link is down.
+func (l *link) end(records []Record) {
+	l.mu.Lock()
+	err := l.err
+	l.mu.Unlock()
+	l.forget(records)
+	for i := range records {
+		records[i].finish(fmt.Errorf("record not sent: %w", err))
 	}
 }
 

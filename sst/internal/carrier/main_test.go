@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/ffs"
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -245,7 +246,7 @@ func newHost(t testing.TB) *host {
 	return &host{t, ln}
 }
 
-func (h *host) addr() netip.AddrPort { return addrPort(h.ln.Addr()) }
+func (h *host) addr() netip.AddrPort { return tcp.AddrPort(h.ln.Addr()) }
 
 // contact is what a process with that ID would publish from here.
 func (h *host) contact(id uint32) cm.Contact {

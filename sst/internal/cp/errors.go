@@ -26,6 +26,7 @@ var (
 	ErrProtocol    = errors.New("protocol violated")
 	ErrTooLate     = errors.New("the writer ended before it knew of us") // looking again does no harm
 	ErrStepAborted = errors.New("step given up")
+	ErrAborted     = errors.New("writer aborted")
 	errUnexpected  = errors.New("unexpected message")
 	errBadResponse = errors.New("response makes no sense")
 	errGone        = errors.New("connection closed")
@@ -49,6 +50,7 @@ var kinds = [...]error{
 	ErrClosed, ErrOutOfOrder, ErrTimeout, ErrNoStream, ErrStale, ErrContact, ErrPlane, ErrMarshal,
 	ErrWriterLost, ErrReaderLost, ErrRankLost, ErrEvicted, ErrParam, ErrProtocol, ErrTooLate, ErrStepAborted,
 	fs.ErrNotExist, fs.ErrPermission, fs.ErrExist, context.Canceled, context.DeadlineExceeded,
+	ErrAborted,
 }
 
 // Fault is an error that can travel between the ranks of a cohort: its text,

@@ -39,6 +39,10 @@ type EvpathConfig struct {
 	// Patience is how long a read waits for a block that the writer should push by
 	// what it has learned, before it asks for it; 0 means 2 s.
 	Patience time.Duration
+	// Watch, which may be nil, looks after a writer rank that does not push what a read
+	// has waited for since Doubt; 0 means 1 s.
+	Watch Watcher
+	Doubt time.Duration
 	// Memory, which may be nil, gives n bytes for a view, and takes them back.
 	Memory func(n int) (b []byte, free func())
 	// MaxView bounds the memory of a view, in bytes; 0 means 4 GiB.
@@ -94,6 +98,9 @@ func NewEvpath(cfg EvpathConfig) *Evpath {
 	}
 	if cfg.Memory == nil {
 		cfg.Memory = func(n int) ([]byte, func()) { return make([]byte, n), func() {} }
+	}
+	if cfg.Doubt == 0 {
+		cfg.Doubt = defaultDoubt
 	}
 	if cfg.Grace == 0 {
 		cfg.Grace = defaultGrace
@@ -165,15 +172,25 @@ func (s *evpathStep) Read(ctx context.Context, pieces []step.Piece) error {
 // record it came in. What was not pushed is asked for, and comes into memory of the
 // view's own.
 func (s *evpathStep) View(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), error) {
+	b, release, err := s.Held(ctx, rank, offset, n)
+	if b != nil || err != nil {
+		return b, release, err
+	}
+	return s.ask(ctx, rank, offset, n)
+}
+
+// Held hands out a part of a block that was pushed, or is bound to be; nil if it
+// has to be asked for.
+func (s *evpathStep) Held(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), error) {
 	if rank < 0 || rank >= len(s.plane.ranks()) {
 		return nil, nil, fmt.Errorf("step %d: rank %d: %w", s.number, rank, errRank)
 	}
 	p, err := s.block(ctx, rank)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, s.plane.explained(ctx, err)
 	}
 	if p == nil {
-		return s.ask(ctx, rank, offset, n)
+		return nil, nil, nil
 	}
 	b, err := p.part(s.number, rank, offset, n)
 	if err != nil {

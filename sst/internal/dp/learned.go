@@ -85,7 +85,8 @@ func (e *Evpath) expected(ctx context.Context, b block) (*preloaded, error) {
 	short, cancel := context.WithTimeoutCause(ctx, e.cfg.Patience, errImpatient)
 	defer cancel()
 	p, err := e.await(short, b)
-	if err != nil && ctx.Err() == nil && errors.Is(err, errImpatient) {
+	_, lost := errors.AsType[*lostRank](err)
+	if err != nil && ctx.Err() == nil && (lost || errors.Is(err, errImpatient)) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		delete(e.learned.asked, b.rank)

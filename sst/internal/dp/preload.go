@@ -124,7 +124,7 @@ func (e *Evpath) readPreloaded(ctx context.Context, number int64, pieces []step.
 	for _, p := range pieces {
 		b, err := e.await(ctx, block{number, p.Rank})
 		if err != nil {
-			return err
+			return e.explained(ctx, err)
 		}
 		if err := e.copyPart(b, number, p); err != nil {
 			return err
@@ -147,10 +147,8 @@ func (e *Evpath) await(ctx context.Context, b block) (*preloaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-ready:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if err := e.arrival(ctx, b, ready); err != nil {
+		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

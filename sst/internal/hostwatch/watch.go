@@ -46,8 +46,8 @@ func New(conn *net.TCPConn, keep net.KeepAliveConfig, gone func(error)) *Watch {
 	return w
 }
 
-// Sent says that something is under way. It is called by one goroutine, before a
-// write, which may wait, and after it.
+// Sent says that something is under way. It is called by one goroutine at a time,
+// before a write, which may wait, and after it.
 func (w *Watch) Sent() {
 	if !w.armed.Load() {
 		w.arm()

@@ -74,6 +74,9 @@ func toStdout(err error) bool {
 
 // message is the text of an error as users see it.
 func message(err error) string {
+	if w, ok := errors.AsType[*interruptedWait](err); ok {
+		return printable(w.Error())
+	}
 	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) {
 		return errInterrupted.Error()
 	}

@@ -58,8 +58,10 @@ func joinCohort(ctx context.Context, env Env, l cohort.Launch, dir string) (coho
 	defer forming.open.Store(false)
 	c, err := cohort.FromLauncher(ctx, cohort.LauncherConfig{Environ: env.Environ, Dir: dir, Name: "weft", Logger: slog.New(forming)})
 	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, &interruptedWait{err}
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return nil, errors.Join(context.Cause(ctx), c.Close())
 	case errors.Is(err, cohort.ErrConfig):
 		return nil, usageError{err}
 	}

@@ -22,10 +22,11 @@ type paramsOptions struct {
 func newParams(env Env) *cobra.Command {
 	var opt paramsOptions
 	cmd := &cobra.Command{
-		Use:        "params [-P Key=Value]... [--attach] [--json] NAME",
+		Use:        "params [-P Key=Value]... [--attach] [--json] [NAME]",
 		SuggestFor: []string{"config", "options", "parameters", "settings"},
 		Short:      "Show the engine parameters of a stream's writer, and those of a reader",
-		Example: `  weft params sim
+		Example: `  weft params
+  weft params sim
   weft params --attach -P SpeculativePreloadMode=Off sim`,
 		Long: `Show the engine parameters that are in effect: those of the writer of a stream,
 and those that a reader started by this command would have, with -P as given.
@@ -39,9 +40,20 @@ for one reader starts; and it may have to wait for the writer's next EndStep.
 Without --attach, only the reader's parameters are shown, and the exit code is 1.
 
 ADIOS2 does not tell whether a value was given: there, "set" marks what is not
-its default.`,
-		Args: names("NAME"),
+its default.
+
+Without a NAME, list all parameters that there are, with their defaults and what
+they mean.`,
+		Args: func(cmd *cobra.Command, list []string) error {
+			if len(list) == 0 {
+				return withoutName(cmd)
+			}
+			return names("NAME")(cmd, list)
+		},
 		RunE: func(cmd *cobra.Command, list []string) error {
+			if len(list) == 0 {
+				return listParams(env, opt.json)
+			}
 			return runParams(cmd.Context(), env, list[0], opt)
 		},
 	}

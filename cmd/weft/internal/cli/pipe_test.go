@@ -164,7 +164,7 @@ func TestFinishPipe(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer w.Close()
-			k := &copier{w: w, served: &served{w: w, readers: map[string]bool{}}, told: map[string]bool{}}
+			k := &copier{w: w, team: &team{size: 1}, served: &served{w: w, readers: map[string]bool{}}, told: map[string]bool{}}
 			if c.told {
 				k.told["x"] = true
 			}

@@ -7,12 +7,26 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
 
 // errInterrupted is the cause of a context that a signal ended.
 var errInterrupted = errors.New("interrupted")
+
+// interruptedWait is a wait that a signal ended. Who has waited for long wants to
+// know what for.
+type interruptedWait struct{ err error }
+
+// Error says so, and then what the wait was for.
+func (w *interruptedWait) Error() string {
+	text := errInterrupted.Error()
+	return text + ": " + strings.Replace(w.err.Error(), ": "+text, "", 1)
+}
+
+// Unwrap returns what the wait has ended with.
+func (w *interruptedWait) Unwrap() error { return w.err }
 
 // doublePress is how long after the first signal further ones are taken for the
 // same wish: leaving at once can take the writer's process down.

@@ -42,7 +42,12 @@ func openStream(ctx context.Context, log *slog.Logger, name string, opt sourceOp
 	if opt.timeout > 0 && params.OpenTimeoutSecs == 0 {
 		params.OpenTimeoutSecs = max(1, int((opt.timeout+time.Second-1)/time.Second))
 	}
-	r, err := sst.Open(ctx, name, sourceConfig(s.session, name, params, opt))
+	cfg := sourceConfig(s.session, name, params, opt)
+	cfg.FailStale = params.OpenTimeoutSecs == 0 && !opt.follow // what is not there is not waited for unless somebody says so
+	r, err := sst.Open(ctx, name, cfg)
+	if errors.Is(err, sst.ErrStale) && cfg.FailStale {
+		err = fmt.Errorf("%w; --timeout waits for a new writer", err)
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.closeSession(true))
 	}

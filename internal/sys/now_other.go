@@ -9,3 +9,9 @@ const CanReadNow = false
 
 // ReadNow is not available here.
 func ReadNow(uintptr, []byte) (n int, again bool, err error) { return 0, false, errors.ErrUnsupported }
+
+// CanWriteNow says that WriteNow works on this system.
+const CanWriteNow = false
+
+// WriteNow is not available here.
+func WriteNow(uintptr, []byte) (n int, again bool, err error) { return 0, false, errors.ErrUnsupported }

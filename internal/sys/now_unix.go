@@ -30,3 +30,24 @@ func ReadNow(fd uintptr, p []byte) (n int, again bool, err error) {
 		return n, false, nil
 	}
 }
+
+// CanWriteNow says that WriteNow works on this system.
+const CanWriteNow = true
+
+// WriteNow writes once to a descriptor that does not block, as syscall.RawConn
+// hands it out: as much as there is room for, which can be nothing. again is true,
+// without an error, if there was no room at all.
+func WriteNow(fd uintptr, p []byte) (n int, again bool, err error) {
+	for {
+		n, err = syscall.Write(int(fd), p)
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err == syscall.EAGAIN:
+			return 0, true, nil
+		case err != nil:
+			return 0, false, os.NewSyscallError("write", err)
+		}
+		return n, false, nil
+	}
+}

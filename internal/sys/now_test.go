@@ -66,3 +66,57 @@ func TestReadNow(t *testing.T) {
 		t.Error("a descriptor that is none")
 	}
 }
+
+// TestWriteNow fills a connection, and writes to one that is closed.
+func TestWriteNow(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp4", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	far, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func() (n int, again bool, err error) {
+		if rawErr := raw.Write(func(fd uintptr) bool {
+			n, again, err = WriteNow(fd, make([]byte, 1<<20))
+			return true
+		}); rawErr != nil {
+			t.Fatal(rawErr)
+		}
+		return n, again, err
+	}
+	total := 0
+	for {
+		n, again, err := write()
+		if err != nil || again != (n == 0) {
+			t.Fatalf("%d bytes, again %v, %v", n, again, err)
+		}
+		if total += n; again {
+			break
+		}
+	}
+	if n, err := io.CopyN(io.Discard, far, int64(total)); err != nil {
+		t.Errorf("%d of %d bytes came: %v", n, total, err)
+	}
+	_ = far.(*net.TCPConn).SetLinger(0)
+	_ = far.Close()
+	for {
+		if _, again, err := write(); err != nil {
+			if again || !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+				t.Errorf("again %v, %v", again, err)
+			}
+			break
+		}
+	}
+}
