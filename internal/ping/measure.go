@@ -105,7 +105,11 @@ func (e *end) phase(ctx context.Context, j job) (m measured, err error) {
 	if err != nil {
 		return m, err
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
+	defer func() {
+		if err == nil { // else receives may be posted in its memory: the domain's Close ends both, in this order
+			err = r.close()
+		}
+	}()
 	if r.Phase == Latency && r.Op.echoes() {
 		if err := r.armFirst(ctx); err != nil {
 			return m, err

@@ -61,7 +61,11 @@ func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
+	defer func() {
+		if err == nil { // else receives may be posted in its memory: the domain's Close ends both, in this order
+			err = r.close()
+		}
+	}()
 	r.key = key
 	work, check := r.service()
 	if work != nil {
