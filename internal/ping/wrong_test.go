@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -92,6 +93,9 @@ func (q *wrongQueue) spoil(list []provider.Completion, err error) (int, error) {
 	return len(list), err
 }
 
+// runs makes the names of providers that are registered once for all.
+var runs atomic.Int32
+
 // A provider that brings wrong bytes, early or late, at the ends or in the middle, is noticed by the side that gets them, and
 // both sides end with an error.
 func TestWrongProvider(t *testing.T) {
@@ -105,7 +109,7 @@ func TestWrongProvider(t *testing.T) {
 	const iters = 20
 	for place, at := range places {
 		for _, transfer := range []uint64{0, iters} {
-			w := &wrong{loop, fmt.Sprintf("wrong-%s-%d", place, transfer), transfer, at}
+			w := &wrong{loop, fmt.Sprintf("wrong-%s-%d-%d", place, transfer, runs.Add(1)), transfer, at}
 			provider.Register(w)
 			good, bad := Config{Provider: "loop"}, Config{Provider: w.name}
 			for _, op := range []Op{Message, Tagged, Read} {
