@@ -36,6 +36,9 @@ type stepMemory struct {
 
 	sent chan struct{} // says that something of a retired step is sent
 
+	awaited atomic.Bool   // somebody waits for the records of a step
+	went    chan struct{} // says to it that one was sent
+
 	mu   sync.Mutex
 	free []*stepData // empty ones
 }
@@ -153,8 +156,16 @@ func (d *stepData) release() {
 		}
 		d.to = d.to[:0]
 		memory.put(d)
-	} else if d.retired.Load() {
+		return
+	}
+	if d.retired.Load() {
 		memory.rouse()
+	}
+	if memory.awaited.Load() {
+		select {
+		case memory.went <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -121,7 +121,7 @@ func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error)
 		name: name, cfg: cfg, readers: map[readerKey]*attached{}, steps: map[int64]*stepData{}, replied: map[int64][]carrier.Link{},
 		formats: map[[12]byte]bool{}, nextKey: 1,
 	}
-	w.memory.pool, w.memory.sent = step.NewHeapPool(0), make(chan struct{}, 1)
+	w.memory.pool, w.memory.sent, w.memory.went = step.NewHeapPool(0), make(chan struct{}, 1), make(chan struct{}, 1)
 	if w.cfg.Cohort == nil {
 		w.cfg.Cohort = cohort.Solo()
 	}

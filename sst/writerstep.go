@@ -194,6 +194,12 @@ func (st *WriterStep) End(ctx context.Context) error {
 	if err != nil {
 		return w.fail("end step", err)
 	}
+	if w.isFull() {
+		st.data.use()
+		w.mu.Unlock()
+		st.data.seeOut()
+		w.mu.Lock()
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,8 +21,27 @@ type result struct {
 	stdout, stderr string
 }
 
+// lockedBuffer is what a terminal is to a command: a wait that explains itself may
+// write at the same time as the command does.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 func run(ctx context.Context, args ...string) result {
-	var out, errs bytes.Buffer
+	var out, errs lockedBuffer
 	code := Run(ctx, Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}, args)
 	return result{code, out.String(), errs.String()}
 }
