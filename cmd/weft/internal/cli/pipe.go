@@ -214,13 +214,14 @@ func (s *served) say(stderr io.Writer) {
 // finishPipe closes the target. Whatever ended the pipe, readers of the target
 // get the steps that were sent, and then its end; unless the user is in a hurry.
 func finishPipe(ctx context.Context, w *sst.Writer, c *copier, err error) error {
-	if ctx.Err() != nil {
-		cause := context.Cause(ctx)
-		if !c.team.alone() {
+	defer func() {
+		if ctx.Err() != nil && !c.team.alone() {
 			// A rank has failed, or the launcher ends the job because one has: what readers got is not all.
-			w.Abort(cause)
+			w.Abort(context.Cause(ctx))
 		}
-		return cause // the session's Close ends the stream at once
+	}()
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // the session's Close ends the stream at once
 	}
 	c.served.look()
 	if finishErr := w.Finish(ctx); finishErr != nil {
