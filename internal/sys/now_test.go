@@ -8,28 +8,35 @@ import (
 	"testing"
 )
 
-// TestReadNow reads from a connection that is empty, has data, has ended, and is
-// reset.
-func TestReadNow(t *testing.T) {
+// connected returns the raw side of a TCP connection, and the far side.
+func connected(t *testing.T) (syscall.RawConn, net.Conn) {
+	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	c, err := net.Dial("tcp4", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	far, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw, far
+}
+
+// TestReadNow reads from a connection that is empty, has data, has ended, and is
+// reset.
+func TestReadNow(t *testing.T) {
 	for _, reset := range []bool{false, true} {
-		c, err := net.Dial("tcp4", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		far, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw, err := c.(*net.TCPConn).SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw, far := connected(t)
 		buf := make([]byte, 10)
 		var n, waits int
 		read := func() (err error) {
@@ -69,24 +76,7 @@ func TestReadNow(t *testing.T) {
 
 // TestWriteNow fills a connection, and writes to one that is closed.
 func TestWriteNow(t *testing.T) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := net.Dial("tcp4", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	far, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := c.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw, far := connected(t)
 	write := func() (n int, again bool, err error) {
 		if rawErr := raw.Write(func(fd uintptr) bool {
 			n, again, err = WriteNow(fd, make([]byte, 1<<20))

@@ -3,6 +3,7 @@
 package sys
 
 import (
+	"errors"
 	"io"
 	"os"
 	"syscall"
@@ -15,20 +16,11 @@ const CanReadNow = true
 // hands it out. again is true, without an error, if nothing is there yet. The end
 // of the stream is io.EOF.
 func ReadNow(fd uintptr, p []byte) (n int, again bool, err error) {
-	for {
-		n, err = syscall.Read(int(fd), p)
-		switch {
-		case err == syscall.EINTR:
-			continue
-		case err == syscall.EAGAIN:
-			return 0, true, nil
-		case err != nil:
-			return 0, false, os.NewSyscallError("read", err)
-		case n == 0 && len(p) > 0:
-			return 0, false, io.EOF
-		}
-		return n, false, nil
+	n, again, err = once("read", syscall.Read, fd, p)
+	if n == 0 && !again && err == nil && len(p) > 0 {
+		err = io.EOF
 	}
+	return n, again, err
 }
 
 // CanWriteNow says that WriteNow works on this system.
@@ -38,16 +30,21 @@ const CanWriteNow = true
 // hands it out: as much as there is room for, which can be nothing. again is true,
 // without an error, if there was no room at all.
 func WriteNow(fd uintptr, p []byte) (n int, again bool, err error) {
+	return once("write", syscall.Write, fd, p)
+}
+
+// once makes a call that does not wait, again if a signal came between.
+func once(name string, call func(int, []byte) (int, error), fd uintptr, p []byte) (n int, again bool, err error) {
 	for {
-		n, err = syscall.Write(int(fd), p)
+		n, err = call(int(fd), p)
 		switch {
-		case err == syscall.EINTR:
+		case err == nil:
+			return n, false, nil
+		case errors.Is(err, syscall.EINTR):
 			continue
-		case err == syscall.EAGAIN:
+		case errors.Is(err, syscall.EAGAIN):
 			return 0, true, nil
-		case err != nil:
-			return 0, false, os.NewSyscallError("write", err)
 		}
-		return n, false, nil
+		return 0, false, os.NewSyscallError(name, err)
 	}
 }

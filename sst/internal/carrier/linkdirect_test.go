@@ -26,7 +26,7 @@ func met(t *testing.T, a *CM) (*raw, *link) {
 // is a group; a large one need not be.
 func TestSendWritesItself(t *testing.T) {
 	if !sys.CanWriteNow {
-		t.Skip("the writing goroutine does it here")
+		t.Skip("this system has no write that does not wait (sys.WriteNow)")
 	}
 	a, _ := open(t, Config{})
 	p, l := met(t, a)
