@@ -131,7 +131,8 @@ func (d *Domain) Remove(p Peer) error {
 }
 
 // Alloc gets n bytes of arena memory, zeroed, aligned to 64 bytes and to pages from 64 KiB on. Peers on the node reach
-// it without any help of this process. The memory is the caller's until it closes it.
+// it without any help of this process. The memory is the caller's until it closes it; operations that were posted on it keep it
+// for themselves until they end.
 func (d *Domain) Alloc(n int, a Access) (*Memory, error) {
 	const op = "allocate"
 	switch {

@@ -64,7 +64,13 @@ func (m *Memory) Refresh(offset, n uint64) error {
 }
 
 // Close takes the memory back, and frees it if Alloc made it: no peer reads or writes it afterwards, new attempts end with
-// ErrKey. Views of it stay readable until they are released. It does not wait for peers. More than once is harmless.
+// ErrKey, and posts that name it are refused with ErrInvalid. The program must not touch its bytes any more. It does not wait for
+// peers. More than once is harmless.
+//
+// What is under way goes on, and what Alloc made is freed when the last of it has ended; until then it counts against
+// DomainConfig.Memory. Views of it stay readable until they are released. Operations of this domain whose local buffers, or results,
+// lie in it complete as if it were open (where libfabric's fi_close would say -FI_EBUSY). Memory of Register is the
+// program's to keep until they have completed.
 func (m *Memory) Close() error {
 	m.closing.Do(func() {
 		m.closed.Store(true)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/weft-fabric/weft/fabric"
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/memmon"
@@ -90,6 +92,7 @@ func (e *env) closeRound(round int) {
 // acts are what programs do all the time.
 func (e *env) acts(d *direct) []func(context.Context) error {
 	buf, in := make([]byte, 6000), make([]byte, 6000)
+	var shared atomic.Pointer[fabric.Memory]
 	return []func(context.Context) error{
 		func(ctx context.Context) error {
 			var c [8]provider.Completion
@@ -113,6 +116,8 @@ func (e *env) acts(d *direct) []func(context.Context) error {
 			return d.ep.Recv(provider.Op{Local: provider.Segment{Bytes: in}, Context: 2})
 		},
 		func(ctx context.Context) error { return e.registers(ctx, d) },
+		func(context.Context) error { return e.replaces(d, &shared) },
+		func(context.Context) error { return e.uses(d, &shared) },
 		func(context.Context) error { return e.connects(d) },
 	}
 }
@@ -131,6 +136,36 @@ func (e *env) registers(ctx context.Context, d *direct) error {
 		}
 	}
 	return m.Close()
+}
+
+// replaces makes arena memory and takes back what was there, whoever uses it.
+func (e *env) replaces(d *direct, shared *atomic.Pointer[fabric.Memory]) error {
+	pause(50 * time.Microsecond)
+	if !e.has(provider.Arena) {
+		return provider.ErrClosed
+	}
+	m, err := d.d.Alloc(70000, 0)
+	if err != nil {
+		return err
+	}
+	if old := shared.Swap(m); old != nil {
+		return old.Close()
+	}
+	return nil
+}
+
+// uses posts operations on memory that is taken back meanwhile. Posts on open memory only are taken.
+func (e *env) uses(d *direct, shared *atomic.Pointer[fabric.Memory]) error {
+	m := shared.Load()
+	if m == nil {
+		pause(50 * time.Microsecond)
+		return d.ep.Recv(provider.Op{Local: provider.Segment{Bytes: make([]byte, 8)}, Context: 2})
+	}
+	err := d.ep.Send(provider.Op{Local: m.Slice(100, 60000), Peer: d.to, Context: 4})
+	if err == nil {
+		err = d.ep.Recv(provider.Op{Local: m.Slice(0, 70000), Context: 2})
+	}
+	return err
 }
 
 // connects makes an endpoint that sends to the other side, and closes it.

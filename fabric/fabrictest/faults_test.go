@@ -288,6 +288,10 @@ func faultTable() []fault {
 		{group: "views", name: "a view is a copy", make: func(testing.TB) *mutant {
 			return &mutant{view: func(b []byte) []byte { return append([]byte(nil), b...) }}
 		}},
+		{group: "memory-close", name: "memory is used again at once", make: func(testing.TB) *mutant {
+			return &mutant{free: func(b []byte) { clear(b) }}
+		}},
+		{group: "memory-close", name: "what was posted ends by it", make: on(func(c *provider.Completion) { c.Err = provider.ErrClosed }, provider.RecvDone)},
 		{group: "lease", name: "memory is used again at once", make: func(testing.TB) *mutant {
 			return &mutant{free: func(b []byte) { clear(b) }}
 		}},

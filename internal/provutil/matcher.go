@@ -49,6 +49,7 @@ type Recv struct {
 	// queue. Match still finds it: what would be its message has to wait with the sender.
 	Stalled bool
 	Ended   error // for the provider: cancelled or closed while messages were on their way into the buffer
+	Held    bool  // for the provider: memory of the buffer was closed, see Held
 
 	hook hook[Recv]
 }

@@ -266,3 +266,54 @@ func TestSoakF37Incast(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// A post that names memory is refused when the memory was closed after package fabric had looked, and what is posted on memory
+// counts against the bound of the domain until it ends.
+func TestMemoryClosedUnderPosts(t *testing.T) {
+	const n = 1 << 20
+	modes(t, func(t *testing.T, p *Provider, mode provider.Progress) {
+		a := open(t, p, mode, func(c *config) { c.dom.Memory = n })
+		m, err := a.d.Alloc(n, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, err := a.d.Insert(a.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seg := provider.Segment{Bytes: m.Bytes(), Memory: m}
+		for context, part := range []provider.Segment{seg, {Bytes: m.Bytes()[10:20]}} {
+			if err := a.ep.Recv(provider.Op{Local: part, Context: uint64(context)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		refused(t, "receive", a.ep.Recv(provider.Op{Local: seg}), provider.ErrInvalid)
+		refused(t, "send", a.ep.Send(provider.Op{Local: seg, Peer: to}), provider.ErrInvalid)
+		refused(t, "read", a.ep.Read(provider.Op{Locals: []provider.Segment{seg}, Peer: to}), provider.ErrInvalid)
+		for context := range uint64(2) {
+			if _, err := a.d.Alloc(n, 0); !errors.Is(err, provider.ErrNoMemory) {
+				t.Errorf("memory in which receives are posted is free: %v", err)
+			}
+			if got := a.d.Stats().Arena; got != n {
+				t.Errorf("%d bytes of arenas", got)
+			}
+			if !a.ep.Cancel(context) {
+				t.Errorf("receive %d has gone", context)
+			}
+		}
+		if m, err = a.d.Alloc(n, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := a.d.Stats().Arena; got != 0 {
+			t.Errorf("%d bytes of arenas", got)
+		}
+	})
+}

@@ -45,6 +45,7 @@ type domain struct {
 	atomics provutil.Atomics
 
 	memory arenas
+	held   provutil.Held // arenas that were closed while operations are posted on them
 }
 
 // arenas is the memory of a domain. Its lock is below the domain's: peers take it to make views.

@@ -38,6 +38,13 @@ func (f *fifo[T]) pop() T {
 	return v
 }
 
+// each calls f for all, the oldest first.
+func (f *fifo[T]) each(do func(v T)) {
+	for i := range f.n {
+		do(f.ring[(f.head+i)&(len(f.ring)-1)])
+	}
+}
+
 // drop takes out those that match, and keeps the order of the others.
 func (f *fifo[T]) drop(match func(v T) bool) {
 	for range f.n {

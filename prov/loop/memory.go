@@ -14,6 +14,7 @@ type memory struct {
 	domain *domain
 	region *provutil.Region
 	arena  *arena // nil of memory that the program brought
+	closed bool   // the domain's lock guards it
 }
 
 // maxAlloc bounds one arena.
@@ -103,17 +104,50 @@ func (m *memory) Refresh(offset, n uint64) error {
 	return nil
 }
 
-// Close takes the memory back.
+// Close takes the memory back. That of an arena goes when no operation of the domain is posted on it any more.
 func (m *memory) Close() error {
 	d := m.domain
 	d.memory.mu.Lock()
 	delete(d.memory.by, m.Key())
 	d.memory.mu.Unlock()
-	if m.region.Close() && m.arena != nil {
-		d.uncharge(len(m.arena.bytes))
-		m.arena.release()
+	first := m.region.Close() // waits for peers that copy, who may hold their own lock
+	d.core.Lock()
+	defer d.core.Unlock()
+	m.closed = true
+	if first && m.arena != nil {
+		d.held.Close(m.arena.bytes, d.mark(m.arena.bytes), func() {
+			d.uncharge(len(m.arena.bytes))
+			m.arena.release()
+		})
 	}
 	return nil
+}
+
+// mark marks the operations that are posted on memory, and counts them. Locked.
+func (d *domain) mark(memory []byte) (n int) {
+	recvs := make(map[*recv]bool)
+	add := func(r *recv) {
+		if r.Buffer.Uses(memory) {
+			r.Held, recvs[r] = true, true
+		}
+	}
+	for _, ep := range d.endpoints {
+		ep.ops.Each(func(_ uint64, o *op) {
+			if o.buffer.Uses(memory, o.compare, o.result) {
+				o.held = true
+				n++
+			}
+		})
+		ep.matcher.EachRecv(add)
+	}
+	d.transfers.each(func(t *transfer) { add(t.r) }) // which are posted no more, or, with Multi, still
+	return n + len(recvs)
+}
+
+// Owns says whether a segment may name the memory. Locked.
+func (d *domain) Owns(m provider.Memory) bool {
+	own, ok := m.(*memory)
+	return ok && own.domain == d && !own.closed
 }
 
 // freeAll closes all memory of a domain that closes.

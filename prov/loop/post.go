@@ -32,6 +32,7 @@ type op struct {
 	started bool   // not to be cancelled; counted in link.flying
 	copied  []byte // with Inject, while it waits
 	cloned  bool   // the lists of segments are ours
+	held    bool   // memory of the buffers was closed
 	loan    *loan  // the receiver copies from the buffer
 }
 
@@ -88,6 +89,9 @@ func (ep *endpoint) begin(kind provider.Kind, p *provider.Op, a *provider.Atomic
 	st := d.av.Lookup(p.Peer)
 	if st == nil {
 		return fmt.Errorf("peer %#x was not inserted here, or was removed: %w", uint64(p.Peer), provider.ErrInvalid)
+	}
+	if err := provutil.CheckOpen(d, p); err != nil {
+		return err
 	}
 	if ep.ops.Len() >= ep.depth || ep.send != nil && !ep.send.Reserve(1) {
 		return refuse(ep.send)
@@ -268,6 +272,9 @@ func (ep *endpoint) finish(id uint64, o *op, err error) {
 	}
 	if o.copied != nil {
 		ep.buffers.Put(o.copied)
+	}
+	if o.held {
+		d.held.Ended(o.buffer, o.compare, o.result)
 	}
 	if o.cloned {
 		d.segments.put(o.buffer.More)

@@ -38,6 +38,9 @@ func (ep *endpoint) beginRecv(kind provider.Kind, p *provider.Op) error {
 			return fmt.Errorf("peer %#x was not inserted here, or was removed: %w", uint64(p.Peer), provider.ErrInvalid)
 		}
 	}
+	if err := provutil.CheckOpen(d, p); err != nil {
+		return err
+	}
 	d.budget = pieceBytes
 	d.resume() // older ones come first
 	if ep.receiving >= ep.depth || ep.recv != nil && !ep.recv.Reserve(1) {

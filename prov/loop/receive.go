@@ -249,6 +249,9 @@ func (ep *endpoint) filled(r *recv, m *waiting, base, n uint64, err error) {
 // freeRecv lets go of a receive that is not posted any more.
 func (ep *endpoint) freeRecv(r *recv) {
 	ep.receiving--
+	if r.Held {
+		ep.domain.held.Ended(r.Buffer)
+	}
 	ep.domain.segments.put(r.Buffer.More)
 	ep.matcher.FreeRecv(r)
 	if ep.recv != nil {

@@ -212,14 +212,13 @@ func (a *arena) find(key provider.Key) *memory {
 	return nil
 }
 
-// retire takes a block's key back and the block, as soon as no peer uses it.
+// retire takes a block back, whose key was retracted, as soon as no peer uses it.
 func (a *arena) retire(m *memory) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return
 	}
-	a.home.retract(m.key)
 	a.limbo = append(a.limbo, m)
 	a.sweep()
 }

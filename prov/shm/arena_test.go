@@ -219,3 +219,46 @@ func TestViewErrors(t *testing.T) {
 		t.Errorf("a context that has ended: %v", err)
 	}
 }
+
+// A post that names memory is refused when the memory was closed after package fabric had looked, and what is posted on memory
+// counts against the bound of the domain until it ends.
+func TestMemoryClosedUnderPosts(t *testing.T) {
+	const n = 1 << 20
+	for _, mode := range bothModes {
+		t.Run(mode.String(), func(t *testing.T) {
+			a := newSide(t, provider.DomainConfig{Progress: mode, Memory: n}, provider.EndpointConfig{})
+			to := a.insert(a.ep.Address())
+			m, err := a.d.Alloc(n, 0)
+			a.must(err)
+			seg := provider.Segment{Bytes: m.Bytes(), Memory: m}
+			for context, part := range []provider.Segment{seg, {Bytes: m.Bytes()[10:20]}} {
+				a.must(a.ep.Recv(provider.Op{Local: part, Context: uint64(context)}))
+			}
+			a.must(m.Close())
+			a.must(m.Close())
+			for what, err := range map[string]error{
+				"receive": a.ep.Recv(provider.Op{Local: seg}),
+				"send":    a.ep.Send(provider.Op{Local: seg, Peer: to}),
+				"read":    a.ep.Read(provider.Op{Locals: []provider.Segment{seg}, Peer: to}),
+			} {
+				if !errors.Is(err, provider.ErrInvalid) {
+					t.Errorf("a %s that names memory which was closed: %v", what, err)
+				}
+			}
+			for context := range uint64(2) {
+				if _, err := a.d.Alloc(n, 0); !errors.Is(err, provider.ErrNoMemory) {
+					t.Errorf("memory in which receives are posted is free: %v", err)
+				}
+				if !a.ep.Cancel(context) {
+					t.Errorf("receive %d has gone", context)
+				}
+			}
+			m, err = a.d.Alloc(n, 0)
+			a.must(err)
+			a.must(m.Close())
+			if held := a.d.held.Len(); held != 0 {
+				t.Errorf("%d blocks are held", held)
+			}
+		})
+	}
+}

@@ -31,7 +31,8 @@ type domain struct {
 
 	home   *home
 	arena  *arena
-	epoch  uint64 // of the doorbell
+	held   provutil.Held // blocks that were closed while operations are posted on them
+	epoch  uint64        // of the doorbell
 	news   atomic.Bool
 	ticks  uint64
 	copied *sync.Cond

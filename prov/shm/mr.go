@@ -45,7 +45,8 @@ func (m *memory) Refresh(offset, n uint64) error {
 	return nil
 }
 
-// Close takes the memory back.
+// Close takes the memory back. A block is used again when no operation of the domain is posted on it any more, and no peer
+// uses it.
 func (m *memory) Close() error {
 	d := m.domain
 	d.core.Lock()
@@ -57,15 +58,44 @@ func (m *memory) Close() error {
 	if d.closed {
 		return nil
 	}
+	d.home.retract(m.key)
 	if m.kind == nil {
-		d.arena.retire(m)
+		d.held.Close(m.bytes, d.mark(m.bytes), func() { d.arena.retire(m) })
 		return nil
 	}
 	d.arena.mu.Lock()
 	defer d.arena.mu.Unlock()
-	d.home.retract(m.key)
 	d.arena.unregister(m)
 	return nil
+}
+
+// mark marks the operations that are posted on memory, and counts them. Locked.
+func (d *domain) mark(memory []byte) (n int) {
+	recvs := make(map[*recv]bool)
+	add := func(r *recv) {
+		if r.Buffer.Uses(memory) {
+			r.Held, recvs[r] = true, true
+		}
+	}
+	d.ops.Each(func(_ uint64, o *op) {
+		if o.local.Uses(memory, o.atomic.compare, o.atomic.result) {
+			o.held = true
+			n++
+		}
+		if o.recv != nil { // it is posted no more, or, with Multi, still
+			add(o.recv)
+		}
+	})
+	for _, ep := range d.eps {
+		ep.matcher.EachRecv(add)
+	}
+	return n + len(recvs)
+}
+
+// Owns says whether a segment may name the memory. Locked.
+func (d *domain) Owns(m provider.Memory) bool {
+	own, ok := m.(*memory)
+	return ok && own.domain == d && !own.closed
 }
 
 // slice is the range, for a peer that wants to read or write it. The lock of the domain is held, and the bytes

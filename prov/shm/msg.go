@@ -34,6 +34,9 @@ func (ep *endpoint) begin(kind provider.Kind, o *provider.Op) (*pair, error) {
 		_, err := d.av.Address(o.Peer)
 		return nil, err
 	}
+	if err := provutil.CheckOpen(d, o); err != nil {
+		return nil, err
+	}
 	to := *v
 	if ep.posted >= ep.depth || !reserve(ep.sendCQ) {
 		ep.short = true

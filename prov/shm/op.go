@@ -34,6 +34,7 @@ type op struct {
 	local   provutil.Vector
 	length  uint64 // of local; of a receive or serve the bytes that come
 	own     []byte // of Inject: the copy that local is
+	held    bool   // memory of the buffers was closed
 	tag     uint64
 	data    uint64
 	err     error // the first thing that went wrong
@@ -143,6 +144,9 @@ func (d *domain) free(o *op) {
 	}
 	if o.mem != nil {
 		o.mem.pins.Add(-1)
+	}
+	if o.held { // after what its memory waits for besides
+		d.held.Ended(o.local, o.atomic.compare, o.atomic.result)
 	}
 	if o.block != nil {
 		o.pair.giveBlock(o.block)

@@ -50,6 +50,9 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 		}
 		from = *v
 	}
+	if err := provutil.CheckOpen(d, o); err != nil {
+		return err
+	}
 	d.resume() // older ones come first
 	if ep.receives >= ep.depth || !reserve(ep.recvCQ) {
 		return refuse(ep.recvCQ)
@@ -373,6 +376,9 @@ func (ep *endpoint) filled(r *recv, from *peer, a *arrival, base, n uint64, err 
 // freeRecv lets go of a receive that is not posted any more.
 func (ep *endpoint) freeRecv(r *recv) {
 	ep.receives--
+	if r.Held {
+		ep.d.held.Ended(r.Buffer)
+	}
 	ep.matcher.FreeRecv(r)
 	if ep.recvCQ != nil {
 		ep.recvCQ.Room()
