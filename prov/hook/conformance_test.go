@@ -37,11 +37,11 @@ func wraps() (all []fabrictest.Wrap) {
 // groupsUnder are the groups that a hook could break; a soak runs all.
 func groupsUnder(t *testing.T, hook string) []string {
 	if hook == "counts" {
-		return testutil.Pick(t, []string{"messages", "flags-F44", "rma", "counters", "statistics", "tracer", "allocations", "queue", "ways", "close-ends"}, nil)
+		return testutil.Pick(t, []string{"messages", "flags-F44", "rma", "counters", "statistics", "tracer", "allocations", "queue", "ways", "memory-close", "close-ends"}, nil)
 	}
 	return testutil.Pick(t, []string{
 		"info", "insert", "messages", "truncation", "vectored", "self", "tagged", "peek", "directed", "multi-receive", "inject-F43", "flags-F44", "order",
-		"rma-vectored", "keys", "atomics", "views", "fence", "delivery-complete", "counters", "cancel", "statistics", "tracer",
+		"rma-vectored", "keys", "atomics", "memory-close", "views", "fence", "delivery-complete", "counters", "cancel", "statistics", "tracer",
 		"queue", "ways", "descriptor", "wait-ends-F48-F49", "small-queue-F51", "room", "unreachable", "names", "one-dies", "close-ends",
 		"close-races",
 	}, nil)
@@ -56,17 +56,24 @@ func TestSoakConformance(t *testing.T) {
 	}
 }
 
-// The same for shared memory over two processes, both hooked, and with features of the kernel that the hook takes away.
+// The same for shared memory over two processes, both hooked.
 func TestSoakConformanceShm(t *testing.T) {
-	if _, ok := provider.Lookup("shm"); !ok {
-		t.Skip("shm is not linked into prov/all")
-	}
-	for _, w := range append(wraps(), wrapOf("", Config{Open: map[string]string{"disable": "noexec_seal,populate"}})) {
-		t.Run("hook="+w.Name, func(t *testing.T) {
-			fabrictest.Run(t, fabrictest.Config{
-				Provider: "shm", Procs: 2, Wrap: &w,
-				Groups: testutil.Pick(t, []string{"messages", "tagged", "rma", "views", "death-F29", "close-races"}, nil),
-			})
+	for _, w := range wraps() {
+		t.Run(w.Name, func(t *testing.T) {
+			groups := groupsUnder(t, w.Name)
+			if groups != nil { // all others are there
+				groups = append(groups, "stale", "viewer-dies", "death", "kill", "stop")
+			}
+			fabrictest.Run(t, fabrictest.Config{Provider: "shm", Procs: 2, Wrap: &w, Groups: groups})
 		})
 	}
+}
+
+// The same with features of the kernel that the hook takes away from this process.
+func TestSoakConformanceShmWithoutFeatures(t *testing.T) {
+	w := wrapOf("", Config{Open: map[string]string{"disable": "noexec_seal,populate"}})
+	fabrictest.Run(t, fabrictest.Config{
+		Provider: "shm", Procs: 2, Wrap: &w,
+		Groups: testutil.Pick(t, []string{"messages", "tagged", "rma", "memory-close", "views", "death", "close-races"}, nil),
+	})
 }
