@@ -29,13 +29,13 @@ var calls = [numCalls]struct {
 	caps  Caps
 	flags Flags
 }{
-	callSend:       {"send", Msg, sendFlags},
-	callRecv:       {"receive", Msg, Directed | Multi | Quiet | More},
-	callSendTagged: {"tagged send", Tagged, sendFlags},
-	callRecvTagged: {"tagged receive", Tagged, Directed | Peek | Claim | Discard | Quiet | More},
-	callRead:       {"read", RMA, Quiet | More | Fence},
-	callWrite:      {"write", RMA, sendFlags},
-	callAtomic:     {"atomic", Atomics, DeliveryComplete | Quiet | More | Fence},
+	callSend:       {SendDone.String(), Msg, sendFlags},
+	callRecv:       {RecvDone.String(), Msg, Directed | Multi | Quiet | More},
+	callSendTagged: {TSendDone.String(), Tagged, sendFlags},
+	callRecvTagged: {TRecvDone.String(), Tagged, Directed | Peek | Claim | Discard | Quiet | More},
+	callRead:       {ReadDone.String(), RMA, Quiet | More | Fence},
+	callWrite:      {WriteDone.String(), RMA, sendFlags},
+	callAtomic:     {AtomicDone.String(), Atomics, DeliveryComplete | Quiet | More | Fence},
 }
 
 // flagCaps lists the flags that a provider must offer.

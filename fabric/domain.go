@@ -122,7 +122,7 @@ func (d *Domain) Insert(a Address) (Peer, error) {
 // Address is the address of a peer.
 func (d *Domain) Address(p Peer) (Address, error) {
 	a, err := d.inner.Address(p)
-	return a, d.fail("address of a peer", err)
+	return a, d.fail("address", err)
 }
 
 // Remove forgets a peer. What is outstanding towards it ends with ErrCancelled.

@@ -163,7 +163,7 @@ func TestErrorsName(t *testing.T) {
 	if !ok || oe.Op != "send" || oe.Provider != "fake" || oe.Addr != b.ep.Address() || !errors.Is(err, ErrTooLong) {
 		t.Errorf("%#v", err)
 	}
-	if _, err := a.d.Address(99); !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), "fake: address of a peer: ") {
+	if _, err := a.d.Address(99); !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), "fake: address: ") {
 		t.Errorf("address: %v", err)
 	}
 	if err := a.d.Remove(99); !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), "fake: remove: ") {

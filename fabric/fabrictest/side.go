@@ -79,12 +79,13 @@ func (s *side) join() (reply, error) {
 	return a, a.Err.err()
 }
 
-// readable fails the test if an error of the answer names operation and peer twice.
+// readable fails the test if an error of the answer names operation and peer twice, or a completion's another operation than its own.
 func (s *side) readable(a reply) {
 	s.e.Helper()
 	failures := []*failure{a.Err}
 	for _, d := range a.Done {
 		failures = append(failures, d.Failure)
+		s.names(d.Kind, d.Failure.err())
 	}
 	for _, p := range a.Peers {
 		failures = append(failures, p.Failure)
@@ -94,6 +95,17 @@ func (s *side) readable(a reply) {
 			s.e.Errorf("side %d: an error says twice what failed: %s", s.where, f.Text)
 			return
 		}
+	}
+}
+
+// names fails the test unless the error of an operation names it.
+func (s *side) names(k provider.Kind, err error) {
+	s.e.Helper()
+	if err == nil {
+		return
+	}
+	if oe, ok := errors.AsType[*provider.OpError](err); !ok || oe.Op != k.String() {
+		s.e.Errorf("side %d: the error of a %v names another operation, or none: %v", s.where, k, err)
 	}
 }
 
@@ -191,6 +203,9 @@ func (s *side) post(op opSpec) {
 func (s *side) tryPost(op opSpec) error {
 	s.e.Helper()
 	_, err := s.try(request{Verb: "post", Op: &op})
+	if !errors.Is(err, errNothing) {
+		s.names(op.Kind, err)
+	}
 	return err
 }
 

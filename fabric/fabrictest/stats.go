@@ -81,7 +81,7 @@ func testTracer(e *env) {
 	_ = a.tryPost(sendOp(to+1000, 1, a.heap(8, 0).all()))
 	for what, text := range map[string]string{
 		"post send": a.do(request{Verb: "events"}).Text, "complete send": a.do(request{Verb: "events"}).Text,
-		"post recv": b.do(request{Verb: "events"}).Text, "complete recv": b.do(request{Verb: "events"}).Text,
+		"post receive": b.do(request{Verb: "events"}).Text, "complete receive": b.do(request{Verb: "events"}).Text,
 	} {
 		if !strings.Contains(text, fmt.Sprintf("%s=%d", what, n)) {
 			e.Errorf("%d messages: the tracer heard %s, which is not %s=%d", n, text, what, n)

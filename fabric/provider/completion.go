@@ -15,9 +15,9 @@ const (
 	RemoteWrite                 // at the target: a peer's Write with RemoteData; Context is 0
 )
 
-var kindNames = [...]string{"none", "send", "recv", "send-tagged", "recv-tagged", "read", "write", "atomic", "remote-write"}
+var kindNames = [...]string{"none", "send", "receive", "tagged send", "tagged receive", "read", "write", "atomic", "remote write"}
 
-// String names the operation.
+// String names the operation, as errors do.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -37,12 +37,12 @@ const (
 
 // Completion is the end of one operation. Its fields are valid as far as stated; the others are zero.
 //
-//	kind        Len               Tag   Data         Source          Offset
-//	send, read, bytes             -     -            the peer        -
+//	kind           Len            Tag   Data         Source          Offset
+//	send, read,    bytes          -     -            the peer        -
 //	 write, atomic
-//	recv        bytes received    -     with HasData the sender      Multi only
-//	recv-tagged bytes received    yes   with HasData the sender      -
-//	remote-write bytes written    -     yes          the initiator   -
+//	receive        bytes received -     with HasData the sender      Multi only
+//	tagged receive bytes received yes   with HasData the sender      -
+//	remote write   bytes written  -     yes          the initiator   -
 type Completion struct {
 	Context uint64
 	Kind    Kind

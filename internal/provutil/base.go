@@ -15,29 +15,37 @@ type NoEndpoint struct {
 }
 
 func unsupported(name, what string) error {
-	return &provider.OpError{Op: what, Provider: name, Err: provider.ErrNotSupported}
+	return OpError(what, name, "", provider.ErrNotSupported)
 }
 
+func unsupportedKind(name string, kind provider.Kind) error { return unsupported(name, kind.String()) }
+
 // Send is not supported.
-func (n NoEndpoint) Send(provider.Op) error { return unsupported(n.Provider, "send") }
+func (n NoEndpoint) Send(provider.Op) error { return unsupportedKind(n.Provider, provider.SendDone) }
 
 // Recv is not supported.
-func (n NoEndpoint) Recv(provider.Op) error { return unsupported(n.Provider, "recv") }
+func (n NoEndpoint) Recv(provider.Op) error { return unsupportedKind(n.Provider, provider.RecvDone) }
 
 // SendTagged is not supported.
-func (n NoEndpoint) SendTagged(provider.Op) error { return unsupported(n.Provider, "send tagged") }
+func (n NoEndpoint) SendTagged(provider.Op) error {
+	return unsupportedKind(n.Provider, provider.TSendDone)
+}
 
 // RecvTagged is not supported.
-func (n NoEndpoint) RecvTagged(provider.Op) error { return unsupported(n.Provider, "recv tagged") }
+func (n NoEndpoint) RecvTagged(provider.Op) error {
+	return unsupportedKind(n.Provider, provider.TRecvDone)
+}
 
 // Read is not supported.
-func (n NoEndpoint) Read(provider.Op) error { return unsupported(n.Provider, "read") }
+func (n NoEndpoint) Read(provider.Op) error { return unsupportedKind(n.Provider, provider.ReadDone) }
 
 // Write is not supported.
-func (n NoEndpoint) Write(provider.Op) error { return unsupported(n.Provider, "write") }
+func (n NoEndpoint) Write(provider.Op) error { return unsupportedKind(n.Provider, provider.WriteDone) }
 
 // Atomic is not supported.
-func (n NoEndpoint) Atomic(provider.Atomic) error { return unsupported(n.Provider, "atomic") }
+func (n NoEndpoint) Atomic(provider.Atomic) error {
+	return unsupportedKind(n.Provider, provider.AtomicDone)
+}
 
 // Cancel finds nothing.
 func (n NoEndpoint) Cancel(uint64) bool { return false }
@@ -49,7 +57,7 @@ type NoMemory struct {
 
 // Alloc is not supported.
 func (n NoMemory) Alloc(int, provider.Access) (provider.Memory, error) {
-	return nil, unsupported(n.Provider, "alloc")
+	return nil, unsupported(n.Provider, "allocate")
 }
 
 // Register is not supported.

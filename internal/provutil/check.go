@@ -113,16 +113,3 @@ func AtomicLen(op *provider.Atomic) int {
 	}
 	return len(op.Local.Bytes)
 }
-
-// OpName is how errors name an operation.
-func OpName(kind provider.Kind) string {
-	switch kind {
-	case provider.TSendDone:
-		return "send tagged"
-	case provider.TRecvDone:
-		return "receive tagged"
-	case provider.RecvDone:
-		return "receive"
-	}
-	return kind.String()
-}

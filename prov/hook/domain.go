@@ -97,7 +97,7 @@ func (d *domain) Remove(p provider.Peer) error {
 	}
 	a, err := d.Domain.Address(p)
 	if err == nil {
-		d.dropHeld(p, d.hook.opError("remove", a, provider.ErrCancelled))
+		d.dropHeld(p, a, provider.ErrCancelled)
 	}
 	return d.Domain.Remove(p)
 }
@@ -116,7 +116,7 @@ func (d *domain) kill(p provider.Peer) bool {
 		return false
 	}
 	why := d.gone("peer", a)
-	d.dropHeld(p, why)
+	d.dropHeld(p, a, errKilled)
 	if err := d.Domain.Remove(p); err != nil {
 		return false
 	}
@@ -138,13 +138,15 @@ func (d *domain) dead(p provider.Peer) (provider.Address, bool) {
 }
 
 func (d *domain) gone(op string, a provider.Address) error {
-	return d.hook.opError(op, a, fmt.Errorf("%w: a hook killed it", provider.ErrPeerGone))
+	return d.hook.opError(op, a, errKilled)
 }
 
+var errKilled = fmt.Errorf("%w: a hook killed it", provider.ErrPeerGone)
+
 // dropHeld ends the dropped posts towards a peer.
-func (d *domain) dropHeld(p provider.Peer, why error) {
+func (d *domain) dropHeld(p provider.Peer, a provider.Address, why error) {
 	for _, e := range d.open() {
-		e.finish(why, func(op *post) bool { return op.peer == p })
+		e.finish(a, why, func(op *post) bool { return op.peer == p })
 	}
 }
 

@@ -178,8 +178,8 @@ func (e *endpoint) hold(kind provider.Kind, q *queue, op *provider.Op) bool {
 	return true
 }
 
-// finish ends the dropped posts that match, and says whether there were any.
-func (e *endpoint) finish(why error, match func(*post) bool) bool {
+// finish ends the dropped posts that match, and says whether there were any. a is the peer that this is about, if it is about one.
+func (e *endpoint) finish(a provider.Address, why error, match func(*post) bool) bool {
 	var over []post
 	e.mu.Lock()
 	e.held = slices.DeleteFunc(e.held, func(p post) bool {
@@ -191,7 +191,7 @@ func (e *endpoint) finish(why error, match func(*post) bool) bool {
 	})
 	e.mu.Unlock()
 	for _, p := range over {
-		c := provider.Completion{Context: p.context, Kind: p.kind, Err: why}
+		c := provider.Completion{Context: p.context, Kind: p.kind, Err: e.d.hook.opError(p.kind.String(), a, why)}
 		if p.kind != provider.RecvDone && p.kind != provider.TRecvDone {
 			c.Source = p.peer
 		}
@@ -204,9 +204,8 @@ func (e *endpoint) finish(why error, match func(*post) bool) bool {
 }
 
 func (e *endpoint) Cancel(context uint64) bool {
-	why := e.d.hook.opError("cancel", "", provider.ErrCancelled)
 	one := true // of several with one context, as a provider does
-	if e.finish(why, func(p *post) bool {
+	if e.finish("", provider.ErrCancelled, func(p *post) bool {
 		hit := one && p.context == context
 		one = one && !hit
 		return hit
@@ -230,5 +229,5 @@ func (e *endpoint) ended() {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
-	e.finish(e.d.hook.opError("close endpoint", "", provider.ErrClosed), func(*post) bool { return true })
+	e.finish("", provider.ErrClosed, func(*post) bool { return true })
 }

@@ -182,5 +182,5 @@ func (ep *endpoint) orphan(l *link) {
 
 // fault is the error of an operation towards a peer; nil stays nil.
 func (d *domain) fault(kind provider.Kind, a provider.Address, err error) error {
-	return provutil.OpError(provutil.OpName(kind), Name, a, err)
+	return provutil.OpError(kind.String(), Name, a, err)
 }

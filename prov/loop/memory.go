@@ -23,21 +23,21 @@ const maxAlloc = 1 << 46
 // Alloc gets arena memory.
 func (d *domain) Alloc(n int, a provider.Access) (provider.Memory, error) {
 	if n <= 0 || n > maxAlloc {
-		return nil, d.fail("alloc", fmt.Errorf("%d bytes: %w", n, provider.ErrInvalid))
+		return nil, d.fail("allocate", fmt.Errorf("%d bytes: %w", n, provider.ErrInvalid))
 	}
 	if err := d.charge(n); err != nil {
-		return nil, d.fail("alloc", err)
+		return nil, d.fail("allocate", err)
 	}
 	r, err := newArena(n)
 	if err != nil {
 		d.uncharge(n)
-		return nil, d.fail("alloc", err)
+		return nil, d.fail("allocate", err)
 	}
 	m, err := d.register(memmon.Mapped(r.bytes, r), a, r)
 	if err != nil {
 		d.uncharge(n)
 		r.release()
-		return nil, d.fail("alloc", err)
+		return nil, d.fail("allocate", err)
 	}
 	return m, nil
 }

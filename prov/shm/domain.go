@@ -105,11 +105,11 @@ func (d *domain) OpenCompletionQueue(c provider.CQConfig) (provider.CompletionQu
 	d.core.Lock()
 	defer d.core.Unlock()
 	if d.closed {
-		return nil, opError("open completion queue", "", provider.ErrClosed)
+		return nil, fail("open completion queue", "", provider.ErrClosed)
 	}
 	q, err := provutil.NewCQ(d.core, c)
 	if err != nil {
-		return nil, opError("open completion queue", "", err)
+		return nil, fail("open completion queue", "", err)
 	}
 	d.queues = append(d.queues, q)
 	return q, nil
@@ -120,7 +120,7 @@ func (d *domain) OpenCounter() (provider.Counter, error) {
 	d.core.Lock()
 	defer d.core.Unlock()
 	if d.closed {
-		return nil, opError("open counter", "", provider.ErrClosed)
+		return nil, fail("open counter", "", provider.ErrClosed)
 	}
 	n := provutil.NewCounter(d.core)
 	d.counters = append(d.counters, n)

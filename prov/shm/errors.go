@@ -6,12 +6,11 @@ import (
 	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/provutil"
 )
 
-// opError names the operation, the provider and the peer.
-func opError(op string, addr provider.Address, err error) error {
-	return &provider.OpError{Op: op, Provider: Name, Addr: addr, Err: err}
-}
+// fail names the operation, the provider and the peer.
+func fail(op string, a provider.Address, err error) error { return provutil.OpError(op, Name, a, err) }
 
 // systemError adds what a program can test for to what the kernel said.
 func systemError(err error) error {

@@ -40,7 +40,7 @@ func (m *memory) Access() provider.Access { return m.access }
 // Refresh checks the range and does nothing else: the provider reads page tables of nobody.
 func (m *memory) Refresh(offset, n uint64) error {
 	if l := uint64(len(m.Bytes())); offset > l || n > l-offset {
-		return opError("refresh", "", fmt.Errorf("%d bytes from %d of %d: %w", n, offset, l, provider.ErrInvalid))
+		return fail("refresh", "", fmt.Errorf("%d bytes from %d of %d: %w", n, offset, l, provider.ErrInvalid))
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (m *memory) slice(offset, n uint64, need provider.Access) ([]byte, uint16) 
 // Alloc gets arena memory.
 func (d *domain) Alloc(n int, a provider.Access) (provider.Memory, error) {
 	if n < 0 || a&^(provider.PeerRead|provider.PeerWrite) != 0 {
-		return nil, opError("alloc", "", fmt.Errorf("%d bytes with access %v: %w", n, a, provider.ErrInvalid))
+		return nil, fail("allocate", "", fmt.Errorf("%d bytes with access %v: %w", n, a, provider.ErrInvalid))
 	}
 	m, grown, err := d.arena.alloc(d, uint64(n), a)
 	if grown {
@@ -126,7 +126,7 @@ func (d *domain) Alloc(n int, a provider.Access) (provider.Memory, error) {
 		d.core.Unlock()
 	}
 	if err != nil {
-		return nil, opError("alloc", "", err)
+		return nil, fail("allocate", "", err)
 	}
 	return m, nil
 }
@@ -134,13 +134,13 @@ func (d *domain) Alloc(n int, a provider.Access) (provider.Memory, error) {
 // Register lets peers use memory that is not from an arena.
 func (d *domain) Register(k memmon.Kind, a provider.Access) (provider.Memory, error) {
 	if k == nil || a&^(provider.PeerRead|provider.PeerWrite) != 0 {
-		return nil, opError("register", "", fmt.Errorf("memory %T with access %v: %w", k, a, provider.ErrInvalid))
+		return nil, fail("register", "", fmt.Errorf("memory %T with access %v: %w", k, a, provider.ErrInvalid))
 	}
 	m := &memory{domain: d, access: a, kind: k, gen: k.Generation()}
 	d.arena.mu.Lock()
 	defer d.arena.mu.Unlock()
 	if err := d.arena.register(m); err != nil {
-		return nil, opError("register", "", err)
+		return nil, fail("register", "", err)
 	}
 	d.home.publish(m.key, extent{seg: noSegment}, uint64(len(k.Bytes())), a)
 	return m, nil

@@ -71,7 +71,7 @@ func (d *domain) posted(kind provider.Kind, o *provider.Op, err error) error {
 			to = (*v).text
 		}
 		d.core.Unlock()
-		err = opError(provutil.OpName(kind), to, err)
+		err = fail(kind.String(), to, err)
 	}
 	if d.tracer.Post != nil {
 		c := *o

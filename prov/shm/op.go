@@ -168,7 +168,7 @@ func (d *domain) finish(o *op, err error) {
 	*c = provider.Completion{Context: o.context, Kind: o.kind, Len: o.length, Source: p.peer.id}
 	if err != nil {
 		c.Len = 0
-		c.Err = opError(provutil.OpName(o.kind), p.peer.text, err)
+		c.Err = fail(o.kind.String(), p.peer.text, err)
 	}
 	quiet := o.flags.Has(provider.Quiet)
 	d.free(o)

@@ -21,16 +21,16 @@ type peer struct {
 func (d *domain) Insert(a provider.Address) (provider.Peer, error) {
 	addr, err := parseAddress(a)
 	if err != nil {
-		return 0, opError("insert", a, err)
+		return 0, fail("insert", a, err)
 	}
 	d.core.Lock()
 	defer d.core.Unlock()
 	if d.closed {
-		return 0, opError("insert", a, provider.ErrClosed)
+		return 0, fail("insert", a, provider.ErrClosed)
 	}
 	p, err := d.insert(addr)
 	if err != nil {
-		return 0, opError("insert", a, err)
+		return 0, fail("insert", a, err)
 	}
 	return p.id, nil
 }
@@ -75,7 +75,7 @@ func (d *domain) Address(p provider.Peer) (provider.Address, error) {
 	defer d.core.Unlock()
 	a, err := d.av.Address(p)
 	if err != nil {
-		return "", opError("address", "", err)
+		return "", fail("address", "", err)
 	}
 	return a, nil
 }
@@ -87,7 +87,7 @@ func (d *domain) Remove(id provider.Peer) error {
 	v := d.av.Lookup(id)
 	if v == nil {
 		_, err := d.av.Address(id)
-		return opError("remove", "", err)
+		return fail("remove", "", err)
 	}
 	p := *v
 	for len(p.pairs) > 0 {

@@ -29,7 +29,7 @@ func (shm) Discover(context.Context) ([]provider.Info, error) {
 func (shm) OpenDomain(info provider.Info, c provider.DomainConfig) (provider.Domain, error) {
 	d, err := open(info, c)
 	if err != nil {
-		return nil, opError("open domain", "", err)
+		return nil, fail("open domain", "", err)
 	}
 	return d, nil
 }

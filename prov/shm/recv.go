@@ -347,7 +347,7 @@ func (ep *endpoint) filled(r *recv, from *peer, a *arrival, base, n uint64, err 
 	c := &d.scratch
 	*c = provider.Completion{Context: r.Context, Kind: recvKind(r), Len: n, Source: a.source}
 	if err != nil {
-		c.Err = opError(provutil.OpName(c.Kind), from.text, err)
+		c.Err = fail(c.Kind.String(), from.text, err)
 	}
 	if r.Tagged {
 		c.Tag = a.tag
@@ -397,7 +397,7 @@ func (ep *endpoint) endRecv(r *recv, err error) {
 		from = (*v).text
 	}
 	c := &ep.d.scratch
-	*c = provider.Completion{Context: r.Context, Kind: recvKind(r), Err: opError(provutil.OpName(recvKind(r)), from, err)}
+	*c = provider.Completion{Context: r.Context, Kind: recvKind(r), Err: fail(recvKind(r).String(), from, err)}
 	if r.Flags.Has(provider.Multi) {
 		c.Flags |= provider.MultiDone
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/weft-fabric/weft/fabric/provider"
-	"github.com/weft-fabric/weft/internal/provutil"
 )
 
 // The way of the short message, which is nothing but inline and accept with all that is not needed left out: it is what
@@ -66,7 +65,7 @@ func (p *pair) takeShort(b []byte) bool {
 	n := copy(r.Buffer.First, payload)
 	c.Len = uint64(n)
 	if n < len(payload) {
-		c.Err = opError(provutil.OpName(c.Kind), p.peer.text, provider.ErrTruncated)
+		c.Err = fail(c.Kind.String(), p.peer.text, provider.ErrTruncated)
 	}
 	ep.matcher.Remove(r)
 	p.received(c.Len)

@@ -35,11 +35,11 @@ func (v *view) Release() {
 // View maps n bytes of a peer's arena.
 func (d *domain) View(ctx context.Context, id provider.Peer, k provider.Key, offset uint64, n int) (provider.View, error) {
 	if n < 0 {
-		return nil, opError("view", "", fmt.Errorf("%d bytes: %w", n, provider.ErrInvalid))
+		return nil, fail("view", "", fmt.Errorf("%d bytes: %w", n, provider.ErrInvalid))
 	}
 	v, to, err := d.view(ctx, id, provider.RemoteSegment{Key: k, Offset: offset, Len: uint64(n)})
 	if err != nil {
-		return nil, opError("view", to, err)
+		return nil, fail("view", to, err)
 	}
 	return v, nil
 }

@@ -1,0 +1,47 @@
+package shm
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/provutil"
+)
+
+// Every error names operation, provider and, where there is one, peer, once, also one that came that way from below.
+func TestErrorsNameOnce(t *testing.T) {
+	a, b, to, _ := twoSides(t, provider.DomainConfig{})
+	below := provutil.OpError("view", Name, "shm://x", provider.ErrKey)
+	if err := fail("read", "shm://y", below); err != below || fail("read", "", nil) != nil { //nolint:errorlint // the very same
+		t.Error(err)
+	}
+	long := make([]byte, 1<<20)
+	_, alloc := a.d.Alloc(-1, 0)
+	_, register := a.d.Register(nil, 0)
+	_, view := a.d.View(t.Context(), to, 1, 0, -1)
+	_, insert := a.d.Insert("x")
+	_, address := a.d.Address(99)
+	for want, err := range map[string]error{
+		"shm: send: peer " + string(b.ep.Address()) + ": ": a.ep.Send(provider.Op{Local: provider.Segment{Bytes: long}, Peer: to, Flags: provider.Inject}),
+		"shm: receive: ":        a.ep.Recv(provider.Op{Flags: provider.Directed}),
+		"shm: tagged send: ":    a.ep.SendTagged(provider.Op{}),
+		"shm: tagged receive: ": a.ep.RecvTagged(provider.Op{Flags: provider.Discard}),
+		"shm: read: ":           a.ep.Read(provider.Op{}),
+		"shm: write: ":          a.ep.Write(provider.Op{}),
+		"shm: atomic: ":         a.ep.Atomic(provider.Atomic{}),
+		"shm: allocate: ":       alloc,
+		"shm: register: ":       register,
+		"shm: view: ":           view,
+		"shm: insert: peer x: ": insert,
+		"shm: address: ":        address,
+		"shm: remove: ":         a.d.Remove(99),
+	} {
+		oe, ok := errors.AsType[*provider.OpError](err)
+		if !ok || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "shm: ") != 1 {
+			t.Errorf("%v, want %q once", err, want)
+		} else if _, twice := errors.AsType[*provider.OpError](oe.Err); twice {
+			t.Errorf("%v is one within another", err)
+		}
+	}
+}
