@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/weft-fabric/weft/internal/invariants"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,7 +20,11 @@ func Map(fd *FD, off int64, n int, writable bool) (*Mapping, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sys: map %d bytes from %d: %w", n, off, os.NewSyscallError("mmap", err))
 	}
-	return &Mapping{bytes: b, writable: writable, ticket: track(fmt.Sprintf("mapping of %d bytes", n))}, nil
+	m := &Mapping{bytes: b, writable: writable}
+	if invariants.Enabled { // else nobody reads the text
+		m.ticket = track(fmt.Sprintf("mapping of %d bytes", n))
+	}
+	return m, nil
 }
 
 func unmap(b []byte) error { return os.NewSyscallError("munmap", unix.Munmap(b)) }

@@ -18,7 +18,7 @@ func OpenProcess(pid int, f Features) (*FD, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sys: process %d: %w", pid, os.NewSyscallError("pidfd_open", err))
 	}
-	return NewFD(n, fmt.Sprintf("pidfd of %d", pid)), nil
+	return NewFD(n, "pidfd"), nil
 }
 
 // crossChunk bounds one call, so that a thread stands in the kernel for milliseconds only. The kernel's own
