@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/weft-fabric/weft/fabric/fabrictest"
@@ -32,7 +33,7 @@ func TestSoakConformance(t *testing.T) {
 // featureGroups are what a run without a kernel feature is about; a soak runs all groups.
 func featureGroups(t *testing.T) []string {
 	return testutil.Pick(t, []string{
-		"messages", "rma", "keys", "atomics", "arena", "views", "lease", "ways", "death-F29", "kill", "close-races", "compute-private-F52", "idle",
+		"messages", "self", "rma", "keys", "atomics", "arena", "memory-close", "views", "lease", "ways", "death-F29", "kill", "close-races", "compute-private-F52", "idle",
 	}, nil)
 }
 
@@ -42,6 +43,17 @@ func TestSoakWithoutFeatures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			conform(t, 2, func(c *fabrictest.Config) {
 				c.Options, c.Groups = map[string]string{"disable": name}, featureGroups(t)
+			})
+		})
+	}
+}
+
+// The law holds on the oldest kernel and in the poorest container: with every feature off at once, and no cross-process copy.
+func TestSoakWithoutAllFeatures(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		t.Run(fmt.Sprintf("procs=%d", n), func(t *testing.T) {
+			conform(t, n, func(c *fabrictest.Config) {
+				c.Options = map[string]string{"disable": strings.Join(sys.FeatureNames(), ","), "cma": "off", "prefault": "0"}
 			})
 		})
 	}

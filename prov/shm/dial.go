@@ -49,6 +49,9 @@ func (p *pair) connectSelf() error {
 			return systemError(err)
 		}
 		p.peerBell = sys.Eventfd{FD: fd}
+	} else if err := p.prepareSelf(); err != nil {
+		_, _ = lanes.Close(), home.Close()
+		return err
 	}
 	return p.up(lanes, home)
 }

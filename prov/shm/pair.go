@@ -53,6 +53,7 @@ type pair struct {
 	bell      sys.Eventfd // ours, which the peer rings
 	bellToken uint64
 	peerBell  sys.Eventfd
+	selfBell  [2]sys.Socket // of a pair with oneself, without eventfds: the first end rings the second
 	rung      uint64 // the epoch of the peer's for which we have rung
 
 	rings
@@ -123,6 +124,27 @@ type bell pair
 func (b *bell) ready(sys.Events) {
 	_, _ = b.bell.Drain()
 	b.d.rungOnce()
+}
+
+// selfBell is a pair with oneself as the source of its bell.
+type selfBell pair
+
+// ready takes the rings: there is one at most, since it rings once in an epoch, and those of epochs before.
+func (b *selfBell) ready(sys.Events) {
+	var one [1]byte
+	for err := error(nil); err == nil; {
+		_, _, err = b.selfBell[1].Recv(one[:], 0)
+	}
+	b.d.rungOnce()
+}
+
+// prepareSelf makes the bell of a pair with oneself, which has no socket that could ring instead of an eventfd.
+func (p *pair) prepareSelf() (err error) {
+	if p.selfBell[0], p.selfBell[1], err = sys.SocketPair(sys.SeqPacket); err != nil {
+		return systemError(err)
+	}
+	p.bellToken, err = p.d.watch(p.selfBell[1].FD, (*selfBell)(p))
+	return systemError(err)
 }
 
 // rungOnce begins a new epoch if we are armed: a peer rings once in each, and may have to ring again before we have been
@@ -228,14 +250,14 @@ func (p *pair) hangUp() {
 // may be in the middle of reading from it.
 func (p *pair) release() {
 	if p.bellToken != 0 {
-		p.d.unwatch(p.bell.FD, p.bellToken)
+		fd := p.bell.FD
+		if fd == nil {
+			fd = p.selfBell[1].FD
+		}
+		p.d.unwatch(fd, p.bellToken)
 		p.bellToken = 0
 	}
-	for _, e := range []sys.Eventfd{p.bell, p.peerBell} {
-		if e.FD != nil {
-			_ = e.Close()
-		}
-	}
+	sys.CloseAll([]*sys.FD{p.bell.FD, p.peerBell.FD, p.selfBell[0].FD, p.selfBell[1].FD})
 	for i, s := range p.segments {
 		s.dropped = true
 		if s.users == 0 {

@@ -172,6 +172,10 @@ func (p *pair) ring() {
 		_ = p.peerBell.Ring()
 		return
 	}
+	if p.self {
+		_, _ = p.selfBell[0].Send([]byte{1})
+		return
+	}
 	_, _ = p.sock.Send(seal(appendHead(nil, kindBell), 0))
 }
 
