@@ -194,7 +194,7 @@ func (e *Endpoint) result(c call, p Peer, err error) error {
 // ErrCancelled. False if there is none: it has ended, or cannot be stopped any more, and its completion says how it went.
 func (e *Endpoint) Cancel(context uint64) bool { return e.inner.Cancel(context) }
 
-// Close ends all operations of the endpoint with ErrClosed. Their completions can be read until the queue closes. More than once
+// Close ends all operations of the endpoint with ErrClosed, in no order in particular. Their completions can be read until the queue closes. More than once
 // is harmless.
 func (e *Endpoint) Close() error {
 	e.closing.Do(func() {

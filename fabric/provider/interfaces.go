@@ -57,7 +57,8 @@ type Endpoint interface {
 	// context; it completes with ErrCancelled. False if there is none: it has ended, or cannot be stopped.
 	Cancel(context uint64) bool
 
-	// Close ends all its operations with ErrClosed. Their completions can be read until the queue closes.
+	// Close ends all its operations with ErrClosed, in no order in particular, as the death of a peer ends those towards it.
+	// Their completions can be read until the queue closes.
 	Close() error
 }
 
