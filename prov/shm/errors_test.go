@@ -13,7 +13,7 @@ import (
 func TestErrorsNameOnce(t *testing.T) {
 	a, b, to, _ := twoSides(t, provider.DomainConfig{})
 	below := provutil.OpError("view", Name, "shm://x", provider.ErrKey)
-	if err := fail("read", "shm://y", below); err != below || fail("read", "", nil) != nil { //nolint:errorlint // the very same
+	if err := fail("read", "shm://y", below); err != below || fail("read", "", nil) != nil {
 		t.Error(err)
 	}
 	long := make([]byte, 1<<20)

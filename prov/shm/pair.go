@@ -54,7 +54,7 @@ type pair struct {
 	bellToken uint64
 	peerBell  sys.Eventfd
 	selfBell  [2]sys.Socket // of a pair with oneself, without eventfds: the first end rings the second
-	rung      uint64 // the epoch of the peer's for which we have rung
+	rung      uint64        // the epoch of the peer's for which we have rung
 
 	rings
 	controlSent uint64 // records
