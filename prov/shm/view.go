@@ -37,6 +37,9 @@ func (d *domain) View(ctx context.Context, id provider.Peer, k provider.Key, off
 	if n < 0 {
 		return nil, fail("view", "", fmt.Errorf("%d bytes: %w", n, provider.ErrInvalid))
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fail("view", "", err) // whether there is something to wait for or not
+	}
 	v, to, err := d.view(ctx, id, provider.RemoteSegment{Key: k, Offset: offset, Len: uint64(n)})
 	if err != nil {
 		return nil, fail("view", to, err)
