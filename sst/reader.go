@@ -54,6 +54,7 @@ type Reader struct {
 	plane   *dp.Evpath
 	decoder *step.Decoder // used by BeginStep only
 	taking  chan struct{} // holds a token while a BeginStep runs: one at a time
+	eager   eager         // used by BeginStep only
 	early   [][]byte      // attributes of discarded steps, see absorb; used by BeginStep only
 	opened  chan outcome  // gets the result of each attempt to open
 	stop    context.CancelCauseFunc
@@ -133,7 +134,7 @@ func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 	case <-ctx.Done():
 		return nil, r.fail("begin step", context.Cause(ctx))
 	}
-	for waiting := false; ; waiting = true {
+	for tried, waiting := false, false; ; {
 		t, changed := r.take()
 		switch {
 		case t.err != nil:
@@ -146,11 +147,19 @@ func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 		case t.end != nil:
 			return nil, r.fail("begin step", t.end.Err)
 		}
+		if !tried {
+			tried = true
+			defer r.eager.end(time.Now())
+			defer r.waited(time.Now())
+			if r.eager.wait(ctx, r.control(), changed) {
+				continue
+			}
+		}
 		if !waiting {
+			waiting = true
 			defer r.session.waits.begin(ctx, func() (string, []any) {
 				return "waiting for the next step of the writer", append([]any{"stream", r.name, "writer", r.peer()}, until(ctx)...)
 			}).end()
-			defer r.waited(time.Now())
 		}
 		select {
 		case <-changed:
@@ -321,6 +330,16 @@ func (r *Reader) protocolError(t taken) {
 	if l != nil {
 		l.Abort(t.err)
 	}
+}
+
+// control returns the link on which steps come, nil on ranks that have none.
+func (r *Reader) control() poller {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.link == nil {
+		return nil
+	}
+	return r.link
 }
 
 func (r *Reader) peer() string {

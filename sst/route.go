@@ -2,6 +2,7 @@ package sst
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -96,7 +97,8 @@ type sessionHandler Session
 // errIdentity drops the connection of a peer that names what it cannot know.
 var errIdentity = errors.New("unknown stream identity")
 
-// Message routes one message to its stream. It runs on the link's goroutine.
+// Message routes one message to its stream. It runs on the link's goroutine, or on
+// that of a program which waits for a step.
 func (h *sessionHandler) Message(l carrier.Link, in carrier.Inbound) {
 	s := (*Session)(h)
 	var m sstmsg.Message
@@ -114,7 +116,8 @@ func (h *sessionHandler) Message(l carrier.Link, in carrier.Inbound) {
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w: %w", in.Format.Name(), ErrProtocol, err)
-		s.log.Warn("dropping a connection", "peer", l.Info().Remote, "error", err)
+		args := []any{"peer", l.Info().Remote, "error", err}
+		s.background(func(ctx context.Context) { s.log.WarnContext(ctx, "dropping a connection", args...) })
 		l.Abort(err)
 	}
 }

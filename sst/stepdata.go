@@ -3,6 +3,7 @@ package sst
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/step"
@@ -15,9 +16,15 @@ type stepData struct {
 	uses   atomic.Int32       // the step itself, and replies on their way
 	one    [1]*step.HeapStore // stores of the common case
 	memory *stepMemory
+	asked  atomic.Int64 // bytes that readers have asked for at once
+
+	// Guarded by the writer's mu.
+	out    time.Time // when the step was out, if that filled the queue
+	pushed bool      // to a reader, which does not ask then
 
 	to      []*delivery // readers that records which refer to it are for; guarded by the writer's mu
 	retired atomic.Bool // every reader has given the step back
+	tainted atomic.Bool // a reader has gone that did not: it may still look at the memory
 }
 
 // delivery is what of a step is on its way to one reader.
@@ -36,6 +43,7 @@ type stepMemory struct {
 
 	sent chan struct{} // says that something of a retired step is sent
 
+	asked   atomic.Int64  // bytes that readers asked for at once, of the last step that they are done with
 	awaited atomic.Bool   // somebody waits for the records of a step
 	went    chan struct{} // says to it that one was sent
 
@@ -151,19 +159,45 @@ func (d *stepData) size() uint64 {
 func (d *stepData) release() {
 	memory := d.memory
 	if d.uses.Add(-1) == 0 {
-		for _, s := range d.stores {
-			s.Reset()
-		}
+		d.reset()
 		d.to = d.to[:0]
+		memory.asked.Store(d.asked.Swap(0))
 		memory.put(d)
 		return
 	}
 	if d.retired.Load() {
 		memory.rouse()
 	}
-	if memory.awaited.Load() {
+	memory.tellAwaiting()
+}
+
+// reset empties the stores. What a reader that has gone may still have unread of
+// them, in the kernel's pages, stays what it was.
+func (d *stepData) reset() {
+	tainted := d.tainted.Swap(false)
+	for _, s := range d.stores {
+		if tainted {
+			s.Discard()
+		} else {
+			s.Reset()
+		}
+	}
+}
+
+// wasAsked notes that a reader asks for n bytes. Those that it asks for later, having
+// done something else first, are not waited for the next time. The caller holds the
+// writer's mu.
+func (d *stepData) wasAsked(n int64) {
+	if time.Since(d.out) < askFor {
+		d.asked.Add(n)
+	}
+}
+
+// tellAwaiting tells who sees a step out that something happened.
+func (m *stepMemory) tellAwaiting() {
+	if m.awaited.Load() {
 		select {
-		case memory.went <- struct{}{}:
+		case m.went <- struct{}{}:
 		default:
 		}
 	}

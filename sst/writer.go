@@ -90,7 +90,7 @@ type Writer struct {
 	total     int              // writer ranks of the stream
 	published bool             // rank 0: readers may come
 	publish   bool             // rank 0: the contact file is to be written
-	eager     []registration   // of readers that came while it was
+	early     []registration   // of readers that came while it was
 	readers   map[readerKey]*attached
 	steps     map[int64]*stepData      // data that readers may still ask for
 	replied   map[int64][]carrier.Link // by step in memory: where answers went
@@ -105,6 +105,7 @@ type Writer struct {
 	leaving   bool      // the others were told of that
 	ended     bool      // nothing is served any more
 	changed   signal
+	eager     eager // of the program's waits
 	failure   error // why nothing more can be written
 	written   writtenCount
 }
@@ -121,7 +122,7 @@ func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error)
 		name: name, cfg: cfg, readers: map[readerKey]*attached{}, steps: map[int64]*stepData{}, replied: map[int64][]carrier.Link{},
 		formats: map[[12]byte]bool{}, nextKey: 1,
 	}
-	w.memory.pool, w.memory.sent, w.memory.went = step.NewHeapPool(0), make(chan struct{}, 1), make(chan struct{}, 1)
+	w.memory.pool, w.memory.sent, w.memory.went = step.NewLendingPool(0), make(chan struct{}, 1), make(chan struct{}, 1)
 	if w.cfg.Cohort == nil {
 		w.cfg.Cohort = cohort.Solo()
 	}
@@ -213,7 +214,7 @@ func sessionFor(ctx context.Context, given *Session, p Params) (*Session, bool, 
 // mu, which is free while it waits and while why is asked.
 func (w *Writer) waitFor(ctx context.Context, why func() (string, []any), ok func() bool) error {
 	var wait *longWait
-	for {
+	for first := true; ; first = false {
 		switch {
 		case w.failure != nil:
 			return w.failure
@@ -222,11 +223,17 @@ func (w *Writer) waitFor(ctx context.Context, why func() (string, []any), ok fun
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
+		changed := w.changed.wait()
+		if first {
+			defer w.eager.end(time.Now())
+			if w.waitEagerly(ctx, changed) {
+				continue
+			}
+		}
 		if wait == nil {
 			wait = w.session.waits.begin(ctx, why)
 			defer wait.end()
 		}
-		changed := w.changed.wait()
 		w.mu.Unlock()
 		select {
 		case <-changed:
@@ -234,6 +241,20 @@ func (w *Writer) waitFor(ctx context.Context, why func() (string, []any), ok fun
 		}
 		w.mu.Lock()
 	}
+}
+
+// waitEagerly waits a moment for a message of the reader, if there is only one. The
+// caller holds mu, which is free meanwhile.
+func (w *Writer) waitEagerly(ctx context.Context, changed <-chan struct{}) bool {
+	var l poller
+	for _, r := range w.readers {
+		if len(w.readers) == 1 && r.link != nil {
+			l = r.link
+		}
+	}
+	w.mu.Unlock()
+	defer w.mu.Lock()
+	return w.eager.wait(ctx, l, changed)
 }
 
 // Name returns the stream's name as given to Create.
@@ -337,10 +358,10 @@ func (w *Writer) end(err error) {
 	case w.member != nil && !drained && !told:
 		w.ranks.sayFailed(err)
 	}
-	for _, r := range w.eager {
+	for _, r := range w.early {
 		w.turnAway(r.link, r.msg)
 	}
-	w.eager = nil
+	w.early = nil
 	for key := range w.readers {
 		w.forget(key)
 	}

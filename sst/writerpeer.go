@@ -59,7 +59,7 @@ func (w *Writer) register(l carrier.Link, m *sstmsg.ReaderRegister) {
 	defer w.mu.Unlock()
 	w.session.use(l, w)
 	if !w.published && w.failure == nil {
-		w.eager = append(w.eager, registration{l, m})
+		w.early = append(w.early, registration{l, m})
 		return
 	}
 	w.registerNow(l, m)
@@ -145,7 +145,7 @@ func (w *Writer) fromReader(key readerKey, m sstmsg.Message) {
 func (w *Writer) linkLost(l carrier.Link, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.eager = slices.DeleteFunc(w.eager, func(r registration) bool {
+	w.early = slices.DeleteFunc(w.early, func(r registration) bool {
 		if r.link == l {
 			w.session.unuse(l, w)
 		}
@@ -180,6 +180,9 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	var p *delivery
 	if err == nil {
 		p = d.useFor(r.key)
+		if !reader.observer {
+			d.wasAsked(m.Length)
+		}
 		reader.served += uint64(m.Length)
 		w.noteReply(m.Step, reader, l)
 	}
@@ -189,7 +192,12 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 		return
 	}
 	reply := &sstmsg.ReadReply{Step: m.Step, ReaderID: m.ReaderID, Data: data, Condition: m.Condition}
-	w.session.post(l, reply, sstmsg.Options{}, p.done)
+	rec, err := record(reply, sstmsg.Options{}, p.done)
+	if err == nil {
+		rec.Lasting = true // see taint
+		err = l.Send(rec)
+	}
+	give(l, err)
 }
 
 // post sends to the reader's rank 0, together with what was pushed to it: the peer
@@ -253,6 +261,7 @@ func (w *Writer) forget(key readerKey) {
 	}
 	delete(w.readers, key)
 	r.gone = true
+	w.taint(key)
 	r.flush()
 	w.session.retire(r.ids...)
 	if r.link != nil {
@@ -262,6 +271,24 @@ func (w *Writer) forget(key readerKey) {
 		w.session.unuse(l, w)
 	}
 	w.checkRoom() // nobody waits for what is on its way to it
+}
+
+// taint marks the steps that a reader has which goes without giving them back. What
+// is sent of a step is lent to the kernel, which may still have it for that reader;
+// who has given a step back has no use for what comes of it. It runs before steps
+// are freed that nobody else has: the leader dismisses a reader first. The caller
+// holds mu.
+func (w *Writer) taint(key readerKey) {
+	for _, d := range w.steps {
+		if d.find(key) != nil {
+			d.tainted.Store(true)
+		}
+	}
+	for _, u := range w.unread {
+		if u.data.find(key) != nil {
+			u.data.tainted.Store(true)
+		}
+	}
 }
 
 // lags tells the application of a reader that is behind.

@@ -18,6 +18,7 @@ func (w *Writer) push(key readerKey, number int64) {
 	if r == nil || d == nil {
 		return
 	}
+	d.pushed = true
 	for rank, peer := range r.ranks {
 		for i := range d.stores {
 			m := d.preload(number, i, w.base+i, peer.ReaderID)
@@ -29,6 +30,7 @@ func (w *Writer) push(key readerKey, number int64) {
 				w.noteReply(number, r, r.link)
 				push, err := record(m, r.options, p.done)
 				if err == nil {
+					push.Lasting = true // see taint
 					r.pushes = append(r.pushes, push)
 				}
 				give(r.link, err)

@@ -156,9 +156,9 @@ func (w *Writer) letReadersCome(ctx context.Context) error {
 		return err
 	}
 	w.published = true
-	eager := w.eager
-	w.eager = nil
-	for _, r := range eager {
+	early := w.early
+	w.early = nil
+	for _, r := range early {
 		w.registerNow(r.link, r.msg)
 	}
 	return nil

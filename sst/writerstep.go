@@ -47,11 +47,13 @@ func (w *Writer) BeginStep(ctx context.Context) (*WriterStep, error) {
 		return nil, w.fail("begin step", err)
 	}
 	st := &openStep{w: w, number: w.member.NextStep(), data: w.memory.get()}
+	st.data.out, st.data.pushed = time.Time{}, false
 	for rank, e := range w.encoders {
 		if err := e.Begin(st.data.stores[rank]); err != nil {
 			for _, begun := range w.encoders[:rank] {
 				begun.Abort()
 			}
+			st.data.release()
 			return nil, w.fail("begin step", err)
 		}
 	}
@@ -194,10 +196,12 @@ func (st *WriterStep) End(ctx context.Context) error {
 	if err != nil {
 		return w.fail("end step", err)
 	}
-	if w.isFull() {
+	if w.isFull() && w.steps[st.number] == st.data { // else readers are done with it already
 		st.data.use()
+		st.data.out = time.Now()
+		expected := w.expects(st.data)
 		w.mu.Unlock()
-		st.data.seeOut()
+		st.data.seeOut(expected)
 		w.mu.Lock()
 	}
 	return nil

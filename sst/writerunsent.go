@@ -30,6 +30,7 @@ func (w *Writer) retire(number int64, d *stepData) {
 		d.release()
 		return
 	}
+	w.memory.tellAwaiting()
 	w.unread = append(w.unread, unsentStep{number, d})
 	if !w.watching {
 		w.watching = w.session.background(w.watchUnread)

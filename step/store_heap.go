@@ -113,9 +113,15 @@ func (s *HeapStore) Slices(off, n uint64) ([][]byte, error) {
 }
 
 // Reset implements [Store]: the segments go back to the pool.
-func (s *HeapStore) Reset() {
+func (s *HeapStore) Reset() { s.reset(false) }
+
+// Discard is Reset for a store whose memory is lent to somebody who still looks at
+// it, and must not see the steps to come: see [NewLendingPool].
+func (s *HeapStore) Discard() { s.reset(true) }
+
+func (s *HeapStore) reset(discard bool) {
 	for _, e := range s.ext {
-		s.pool.put(e.seg)
+		s.pool.put(e.seg, discard)
 	}
 	if s.pool != nil {
 		s.pool.endStep()

@@ -2,10 +2,12 @@ package step
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/weft-fabric/weft/internal/invariants"
+	"github.com/weft-fabric/weft/internal/shmem"
 )
 
 // idleSteps is how many steps a segment waits in a pool for another use. Then
@@ -17,11 +19,13 @@ const idleSteps = 64
 // their segments between steps. It is safe for concurrent use.
 type HeapPool struct {
 	limit uint64
+	lends bool
 
 	mu    sync.Mutex
 	free  []*segment // by ascending length
 	held  uint64     // bytes of all segments, free and in use
 	steps uint64     // that have ended
+	stuck []*segment // memory that nobody can have
 }
 
 type segment struct {
@@ -39,6 +43,12 @@ type PoolStats struct {
 // NewHeapPool returns a pool whose stores together hold at most limit bytes; 0
 // means no limit.
 func NewHeapPool(limit uint64) *HeapPool { return &HeapPool{limit: limit} }
+
+// NewLendingPool returns a pool whose memory may be lent to the kernel, to be sent
+// without a copy: a peer can read it after the step. So it does not go back to the
+// heap as it is, nor, from stores that were discarded, to another step: it gets new
+// pages first.
+func NewLendingPool(limit uint64) *HeapPool { return &HeapPool{limit: limit, lends: shmem.CanRenew} }
 
 // NewStore returns an empty store that shares the pool.
 func (p *HeapPool) NewStore() *HeapStore { return &HeapStore{pool: p} }
@@ -73,7 +83,17 @@ func (p *HeapPool) get(need, want int) (*segment, error) {
 		return nil, err
 	}
 	p.held += uint64(size)
-	return &segment{mem: make([]byte, size)}, nil
+	return p.make(size), nil
+}
+
+// make returns a new segment. One that may be lent gets new pages when nobody has it
+// any more, however that came: a stream that was forgotten with a step open, say.
+func (p *HeapPool) make(size int) *segment {
+	s := &segment{mem: shmem.MakeHuge(size)}
+	if p.lends {
+		runtime.AddCleanup(s, func(mem []byte) { _ = shmem.Renew(mem) }, s.mem)
+	}
+	return s
 }
 
 // admit decides how large a new segment may be. Free segments, all too small,
@@ -101,13 +121,26 @@ func (p *HeapPool) search(size int) int {
 	return i
 }
 
-// put takes a segment back.
-func (p *HeapPool) put(s *segment) {
-	invariants.Poison(s.mem)
+// put takes a segment back. Somebody may still read one that is discarded.
+func (p *HeapPool) put(s *segment, discarded bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if discarded && !p.renew(s) {
+		return
+	}
+	invariants.Poison(s.mem)
 	s.step = p.steps
 	p.free = slices.Insert(p.free, p.search(len(s.mem)), s)
+}
+
+// renew gives a segment that may be lent new pages. One that cannot have them is
+// kept from everybody.
+func (p *HeapPool) renew(s *segment) bool {
+	if !p.lends || shmem.Renew(s.mem) == nil {
+		return true
+	}
+	p.stuck = append(p.stuck, s)
+	return false
 }
 
 // endStep counts a step and lets go of what no step has used for long.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/shmem"
 )
@@ -298,5 +300,42 @@ func BenchmarkStoreAlloc(b *testing.B) {
 			}
 		}
 		s.Reset()
+	}
+}
+
+// TestLendingPool: memory that may be lent goes to nobody as it is: not to a step
+// after its store was discarded, and not to the heap.
+func TestLendingPool(t *testing.T) {
+	if !shmem.CanRenew {
+		t.Skip("this system gives no new pages (shmem.CanRenew)")
+	}
+	const n = 4 << 20
+	pool := NewLendingPool(0)
+	fill := func(pool *HeapPool) (*HeapStore, []byte) {
+		s := pool.NewStore()
+		_, b, err := s.Alloc(n, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range b {
+			b[i] = 'x'
+		}
+		return s, b
+	}
+	s, b := fill(pool)
+	s.Discard()
+	if bytes.IndexByte(b, 'x') >= 0 {
+		t.Error("a discarded store left its bytes to the next")
+	}
+	if st := pool.Stats(); st.Free < n || st.Held != st.Free {
+		t.Errorf("%+v", st)
+	}
+	_, forgotten := fill(NewLendingPool(0)) // with its store, in use, and its pool
+	deadline := time.Now().Add(time.Minute)
+	for bytes.IndexByte(forgotten, 'x') >= 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("memory that nobody has is left as it is")
+		}
+		runtime.GC()
 	}
 }

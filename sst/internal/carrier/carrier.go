@@ -46,6 +46,10 @@ type Record struct {
 	// Parts is the record, in pieces, beginning with its 12-byte format ID. The
 	// carrier reads them until Done is called; until then nobody may write to them.
 	Parts [][]byte
+	// Lasting says that nobody writes to Parts as long as the peer may look at the
+	// record, also after Done: large parts are then sent without a copy, and what is
+	// written to them is what a peer gets that reads them later.
+	Lasting bool
 	// Done, which may be nil, is called exactly once, when the carrier needs
 	// Parts no longer: with nil when they have been handed to the kernel, else
 	// with the reason why not. It runs on the link's writing goroutine, or inside
@@ -72,8 +76,8 @@ type Inbound struct {
 }
 
 // Handler is told what happens on the links of an endpoint. Calls for one link
-// come one after the other, from that link's reading goroutine; calls for
-// different links come concurrently.
+// come one after the other, from that link's reading goroutine or inside a Poll of
+// it; calls for different links come concurrently. None may wait for Link.Done.
 type Handler interface {
 	// Message hands over a record, in the order in which the peer sent them. It
 	// must not block for long: meanwhile nothing is read from this peer.
@@ -96,6 +100,10 @@ type Link interface {
 	// none, and what is small goes out in one piece, so that the peer wakes once.
 	// The slice is the caller's again when it returns.
 	SendAll(records []Record) error
+	// Poll reads what has come, without waiting, and has the Handler take it on this
+	// goroutine. It reports whether anything had come. Who waits for a message that
+	// comes soon is spared the way over the reading goroutine.
+	Poll() bool
 	// Close starts an orderly end and returns at once: what is queued is written,
 	// the peer gets an end of stream, records from it are dropped, all within
 	// Config.CloseTimeout. Lost, and then Done, tell when it is over. Idempotent;

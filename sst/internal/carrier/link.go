@@ -30,7 +30,7 @@ type link struct {
 	peer   peer
 	reader *inflow
 	watch  *hostwatch.Watch
-	read   reading // of the reading goroutine
+	read   reading // of who has its turn
 	write  writing // of who writes
 
 	wake    chan struct{} // capacity 1: there is something for the writing goroutine
@@ -84,6 +84,7 @@ func newLink(owner *CM, conn *net.TCPConn, reader *inflow, p peer) *link {
 	l.read.formats = formatTable{max: owner.config.MaxFormats, maxBytes: owner.config.MaxFormatBytes}
 	l.room.L = &l.mu
 	l.watch = hostwatch.New(conn, owner.config.keepAlive(), l.Abort)
+	l.read.readyFn, l.read.pollFn = l.ready, l.pollNow
 	l.initDirect()
 	if owner.config.Place != nil && sys.CanReadNow {
 		reader.SetPlace(l.place)
@@ -99,6 +100,7 @@ func newLink(owner *CM, conn *net.TCPConn, reader *inflow, p peer) *link {
 func (l *link) run() {
 	go l.writeLoop()
 	l.fail("read", l.readLoop())
+	l.endReading()
 	<-l.written
 	l.watch.Stop()
 	l.owner.remove(l)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"syscall"
 
+	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/ffs"
 )
@@ -21,8 +22,10 @@ type writing struct {
 	pushed   map[ffs.ID]struct{} // formats that the peer has from us on this link
 	spare    []Record            // queue memory for the next round
 	vec      [][]byte
+	lend     []int  // indexes of slices of vec that are lent, not copied
 	headers  []byte // unit headers and format pushes that vec points into
 	pending  net.Buffers
+	lending  lending
 	complete bool // everything queued before Close was written; mu guards it
 
 	// Of writes that Send makes itself.
@@ -37,6 +40,7 @@ type writing struct {
 // writeLoop writes the queue until the link is down, or closed and empty.
 func (l *link) writeLoop() {
 	defer close(l.written)
+	defer l.endLending()
 	for {
 		batch, state := l.nextBatch()
 		if state == linkDown {
@@ -112,20 +116,17 @@ func (l *link) keepSpare(batch []Record) {
 func (l *link) writeSome(rest []Record) (int, error) {
 	w := &l.write
 	n := l.gather(rest)
-	w.pending = w.vec // consumed by WriteTo, vec keeps the memory
 	l.watch.Sent()
-	sent, err := w.pending.WriteTo(l.conn)
+	err := l.writeVec()
 	l.watch.Sent()
-	l.stats.bytesOut.Add(uint64(sent))
 	clear(w.vec)
-	w.pending = nil
 	return n, err
 }
 
 // gather makes vec of the first records of rest, and returns how many.
 func (l *link) gather(rest []Record) int {
 	w := &l.write
-	w.vec, w.headers = w.vec[:0], w.headers[:0]
+	w.vec, w.headers, w.lend = w.vec[:0], w.headers[:0], w.lend[:0]
 	n, bytes := 0, 0
 	for n < len(rest) && (n == 0 || len(w.vec)+len(rest[n].Parts)+2 <= maxVec && (bytes < maxWriteBytes || small(rest[n]))) {
 		bytes += l.compose(rest[n])
@@ -157,6 +158,9 @@ func (l *link) compose(r Record) int {
 	size := 0
 	for _, p := range r.Parts {
 		if len(p) > 0 {
+			if r.Lasting && sys.CanLend && len(p) >= minLend {
+				w.lend = append(w.lend, len(w.vec))
+			}
 			w.vec = append(w.vec, p)
 			size += len(p)
 		}

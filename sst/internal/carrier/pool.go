@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-fabric/weft/internal/invariants"
+	"github.com/weft-fabric/weft/internal/shmem"
 )
 
 // minPooled is the size, in bytes, from which on record memory is kept for
@@ -29,7 +30,7 @@ func (p *pool) get(n int) []byte {
 	if b := p.reuse(n); b != nil {
 		return b[:n]
 	}
-	return make([]byte, n, roundUp(n))
+	return shmem.MakeHuge(roundUp(n))[:n]
 }
 
 // reuse takes the smallest kept piece that holds n bytes and wastes no more than

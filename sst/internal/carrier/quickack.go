@@ -1,8 +1,10 @@
 package carrier
 
 import (
+	"errors"
 	"net"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/wire/cm"
@@ -22,25 +24,48 @@ type inflow struct {
 // disable it, and each acknowledgement costs a call and a packet.
 type quickAcker struct {
 	conn *net.TCPConn
+	raw  syscall.RawConn // nil where reading at once is not possible
+	now  bool            // do not wait: read from fd what is there
+	fd   uintptr         // of conn, while now is set
 	ack  *sys.QuickAcker // nil where the option does not exist
 	off  atomic.Bool     // the peer needs none
 }
 
 func newQuickAcker(c *net.TCPConn) *quickAcker {
 	q := &quickAcker{conn: c}
-	if raw, err := c.SyscallConn(); err == nil {
-		if ack, err := sys.NewQuickAcker(raw); err == nil {
-			q.ack = ack
-		}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return q
+	}
+	if sys.CanReadNow {
+		q.raw = raw
+	}
+	if ack, err := sys.NewQuickAcker(raw); err == nil {
+		q.ack = ack
 	}
 	return q
 }
 
+// errNothing is that of a Read that does not wait, if nothing is there.
+var errNothing = errors.New("nothing to read now")
+
 // Read reads once. A short read means that the peer may be waiting.
-func (q *quickAcker) Read(b []byte) (int, error) {
-	n, err := q.conn.Read(b)
+func (q *quickAcker) Read(b []byte) (n int, err error) {
+	if q.now {
+		n, err = q.readNow(b)
+	} else {
+		n, err = q.conn.Read(b)
+	}
 	if err == nil && n < len(b) {
 		q.acknowledge()
+	}
+	return n, err
+}
+
+func (q *quickAcker) readNow(b []byte) (int, error) {
+	n, again, err := sys.ReadNow(q.fd, b)
+	if again {
+		return 0, errNothing
 	}
 	return n, err
 }

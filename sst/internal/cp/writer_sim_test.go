@@ -3,6 +3,7 @@ package cp
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"pgregory.net/rapid"
 
@@ -159,6 +160,7 @@ func (s *writerSim) member(m *writerSimMember, e WriterMemberEvent) {
 				s.t.Fatalf("member %d was told to push step %d to %d: held %v, admitted %v", m.id, a.Step, a.Reader, m.data[a.Step], m.admitted[a.Reader])
 			}
 		case FreeStep:
+			s.nobodyHas(m, a.Step)
 			s.forget(m, a.Step)
 		case DropTry:
 			s.forget(m, a.Step)
@@ -169,6 +171,21 @@ func (s *writerSim) member(m *writerSimMember, e WriterMemberEvent) {
 	}
 	if p := m.machine.Phase(); (p == WriterFailed) != (m.machine.Failure() != nil) {
 		s.t.Fatalf("member %d is in phase %v with failure %v", m.id, p, m.machine.Failure())
+	}
+}
+
+// nobodyHas checks that a step is freed only when each reader that was sent it has
+// given it back, or was dismissed before: its memory is used again, and the kernel may
+// still have it for who was not. At the end, when no step follows, nobody waits for
+// observers.
+func (s *writerSim) nobodyHas(m *writerSimMember, step int64) {
+	for _, r := range s.readers {
+		if r.observer && len(s.over) == len(s.members) {
+			continue
+		}
+		if m.admitted[r.key] && slices.Contains(r.whole, step) && !slices.Contains(r.returned, step) {
+			s.t.Fatalf("member %d was told to let go of step %d, which reader %d has", m.id, step, r.key)
+		}
 	}
 }
 

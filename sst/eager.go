@@ -1,0 +1,46 @@
+package sst
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// eagerFor is how long a wait reads its link itself before it sleeps.
+const eagerFor = 300 * time.Microsecond
+
+// eager is a wait for the peer that comes with every step. When steps are small and
+// fast, most of their time goes into waking: first the goroutine that reads, then the
+// one that waits for what it has read. So who waits reads by itself for a moment, if
+// the wait before was over within that moment: who waits for a slow peer sleeps.
+// It is safe for concurrent use.
+type eager struct {
+	fast atomic.Bool // the last wait was short
+}
+
+// poller is a link to read from.
+type poller interface{ Poll() bool }
+
+// wait reads from l until changed is closed, for at most eagerFor, and reports
+// whether it is. A nil l has nothing to read; another processor must be there for
+// the peer.
+func (e *eager) wait(ctx context.Context, l poller, changed <-chan struct{}) bool {
+	if l == nil || !e.fast.Load() || !others() {
+		return false
+	}
+	for began := time.Now(); ctx.Err() == nil && time.Since(began) < eagerFor; {
+		l.Poll()
+		if isDone(changed) {
+			return true
+		}
+		runtime.Gosched()
+	}
+	return false
+}
+
+// others reports whether there is a processor for somebody else.
+func others() bool { return min(runtime.GOMAXPROCS(0), runtime.NumCPU()) > 1 }
+
+// end is told that a wait is over, and when it began.
+func (e *eager) end(began time.Time) { e.fast.Store(time.Since(began) < eagerFor) }

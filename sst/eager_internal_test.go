@@ -1,0 +1,77 @@
+package sst
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// pollLink is a poller that brings something at a certain poll.
+type pollLink struct {
+	polls, at int
+	changed   chan struct{}
+}
+
+func (l *pollLink) Poll() bool {
+	l.polls++
+	if l.polls == l.at {
+		close(l.changed)
+	}
+	return l.polls == l.at
+}
+
+// TestEager: who waits reads its link only if the wait before was short, and not for
+// long.
+func TestEager(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	if !others() {
+		t.Skip("this machine has one processor only: nobody waits eagerly")
+	}
+	ctx := t.Context()
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	for name, c := range map[string]struct {
+		ctx         context.Context
+		fast        bool
+		at          int
+		want        bool
+		least, most int
+	}{
+		"after a long wait":   {ctx, false, 1, false, 0, 0},
+		"at once":             {ctx, true, 1, true, 1, 1},
+		"soon":                {ctx, true, 3, true, 3, 3},
+		"never":               {ctx, true, 0, false, 1, 1 << 30},
+		"the caller gives up": {over, true, 1, false, 0, 0},
+	} {
+		var e eager
+		e.fast.Store(c.fast)
+		l := &pollLink{at: c.at, changed: make(chan struct{})}
+		began := time.Now()
+		got := e.wait(c.ctx, l, l.changed)
+		if got != c.want || l.polls < c.least || l.polls > c.most {
+			t.Errorf("%s: %v after %d polls, %v", name, got, l.polls, time.Since(began))
+		}
+	}
+	var e eager
+	e.fast.Store(true)
+	if e.wait(ctx, nil, nil) {
+		t.Error("without a link")
+	}
+	runtime.GOMAXPROCS(1)
+	l := &pollLink{at: 1, changed: make(chan struct{})}
+	if e.wait(ctx, l, l.changed) || l.polls > 0 {
+		t.Error("it takes the only processor from the peer")
+	}
+}
+
+// TestEagerLearns: a short wait makes the next one eager, a long one does not.
+func TestEagerLearns(t *testing.T) {
+	var e eager
+	if e.end(time.Now().Add(-time.Hour)); e.fast.Load() {
+		t.Error("an hour is short")
+	}
+	if e.end(time.Now().Add(time.Hour)); !e.fast.Load() { // however slow this machine is
+		t.Error("no time is long")
+	}
+}
