@@ -24,7 +24,7 @@ type fake struct {
 	polls   int
 	parks   int
 	arming  func() // while it arms, after the last poll
-	fd      Bell // readable while rung
+	fd      Bell   // readable while rung
 }
 
 // rig is a Core with a fake engine and a queue.
