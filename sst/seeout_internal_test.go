@@ -150,3 +150,19 @@ func TestIsFull(t *testing.T) {
 		}
 	}
 }
+
+// TestSeesOut: a step that is free already, or whose memory another one has, is let
+// be, also while the queue is full.
+func TestSeesOut(t *testing.T) {
+	d := &stepData{}
+	w := &Writer{
+		cfg:     WriterConfig{Params: Params{QueueLimit: 1}},
+		steps:   map[int64]*stepData{0: {}, 2: d}, // step 0 is precious
+		readers: map[readerKey]*attached{1: {}},
+	}
+	for number, want := range map[int64]bool{1: false, 2: true} {
+		if got := w.seesOut(&openStep{number: number, data: d}); got != want {
+			t.Errorf("step %d: %v, want %v", number, got, want)
+		}
+	}
+}
