@@ -273,9 +273,15 @@ func TestStuckRankZeroOfReader(t *testing.T) {
 		wants(t, "Open", err, context.DeadlineExceeded)
 	})
 	b := badRankOf(t, cohorts[0], "reader s.sst")
-	b.say(1, &cp.ReaderOpened{Plane: "evpath", Response: &sstmsg.WriterResponse{
-		Params: &sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5}, CP: make([]sstmsg.CPWriter, 1), Evpath: make([]sstmsg.EvpathWriter, 1),
-	}})
+	go func() { // nobody is opened before it has said hello
+		select {
+		case <-b.got:
+		case <-t.Context().Done():
+		}
+		b.say(1, &cp.ReaderOpened{Plane: "evpath", Response: &sstmsg.WriterResponse{
+			Params: &sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5}, CP: make([]sstmsg.CPWriter, 1), Evpath: make([]sstmsg.EvpathWriter, 1),
+		}})
+	}()
 	r := attach(t, "s", sst.ReaderConfig{Cohort: cohorts[1], CloseTimeout: soon})
 	within(t, time.Second+soon, "BeginStep", func() {
 		ctx, cancel := context.WithTimeout(t.Context(), soon)

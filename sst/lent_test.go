@@ -94,22 +94,3 @@ func wantNumbers(t *testing.T, number int64, data [][]byte) {
 		t.Errorf("step %d: %d values", number, i)
 	}
 }
-
-// TestMemoryIsFreeOnce: a step that nobody wants is freed before its End is over, which
-// does not use its memory any more. An observer holds the one before it.
-func TestMemoryIsFreeOnce(t *testing.T) {
-	stream := streamName(t)
-	x := define(t, create(t, stream, sst.WriterConfig{Params: sst.Params{QueueLimit: 1}}), 10)
-	o := attachesAs(t, stream, 1, true, true)
-	x.must(t)
-	o.step()
-	x.must(t) // which the observer does not get
-	r := attaches(t, stream)
-	x.must(t) // which the reader holds
-	r.step()
-	st, err := x.w.BeginStep(bounded(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	st.Abort()
-}

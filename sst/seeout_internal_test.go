@@ -2,6 +2,7 @@ package sst
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weft-fabric/weft/internal/testutil"
@@ -83,11 +84,13 @@ func TestSeeOut(t *testing.T) {
 			t.Fatal("nothing is expected")
 		}
 		d.retired.Store(true)
-		began := time.Now()
-		<-sees(d)
-		if over := m.asked.Load(); over < manyBytes {
-			t.Errorf("%d bytes are expected after %v", over, time.Since(began))
-		}
+		synctest.Test(t, func(t *testing.T) { // in whose time only a timer takes some
+			began := time.Now()
+			d.use()
+			if d.seeOut(w.expects(d)); time.Since(began) > 0 {
+				t.Errorf("it took %v", time.Since(began))
+			}
+		})
 		d.retired.Store(false)
 		d.asked.Store(m.asked.Load())
 		d.release()
@@ -144,6 +147,22 @@ func TestIsFull(t *testing.T) {
 		}
 		if got := w.isFull(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestSeesOut: a step that is free already, or whose memory another one has, is let
+// be, also while the queue is full.
+func TestSeesOut(t *testing.T) {
+	d := &stepData{}
+	w := &Writer{
+		cfg:     WriterConfig{Params: Params{QueueLimit: 1}},
+		steps:   map[int64]*stepData{0: {}, 2: d}, // step 0 is precious
+		readers: map[readerKey]*attached{1: {}},
+	}
+	for number, want := range map[int64]bool{1: false, 2: true} {
+		if got := w.seesOut(&openStep{number: number, data: d}); got != want {
+			t.Errorf("step %d: %v, want %v", number, got, want)
 		}
 	}
 }

@@ -5,6 +5,10 @@ import "time"
 // seeOutFor bounds how long End sees the data of its step out.
 const seeOutFor = 10 * time.Millisecond
 
+// seesOut reports whether End sees a step out: not one that readers are done with
+// already, whose memory is free, or that of another step. The caller holds mu.
+func (w *Writer) seesOut(st *openStep) bool { return w.isFull() && w.steps[st.number] == st.data }
+
 // isFull reports whether the next step will have to wait for a reader. The caller
 // holds mu.
 func (w *Writer) isFull() bool {

@@ -196,7 +196,7 @@ func (st *WriterStep) End(ctx context.Context) error {
 	if err != nil {
 		return w.fail("end step", err)
 	}
-	if w.isFull() && w.steps[st.number] == st.data { // else readers are done with it already
+	if w.seesOut(st.openStep) {
 		st.data.use()
 		st.data.out = time.Now()
 		expected := w.expects(st.data)

@@ -1,6 +1,6 @@
 // Package shmem holds every pointer cast into raw memory: typed slices over
-// bytes, mapped regions with their shared words, and the ring of records between
-// two processes.
+// bytes, memory on huge pages, mapped regions with their shared words, and the
+// ring of records between two processes.
 //
 // It is one of the two packages that may use unsafe (docs/decisions/0002). It is
 // no allocator and makes no call of the kernel but through internal/sys: who maps

@@ -20,9 +20,3 @@ func (*Lender) Close() {}
 func (*Lender) WriteNow(uintptr, []byte) (n int, again bool, err error) {
 	return 0, false, errors.ErrUnsupported
 }
-
-// AdviseHuge does nothing.
-func AdviseHuge([]byte) {}
-
-// NewPages is not available here.
-func NewPages([]byte) error { return errors.ErrUnsupported }

@@ -15,12 +15,8 @@ const scratchBytes = 64 << 10
 // it got. It holds p only while the kernel copies, so that p can be revoked at any
 // time; a plain Read would hold it while it waits for the peer.
 func (q *quickAcker) fill(p *Placement, at, rest int) (n int, err error) {
-	raw, err := q.conn.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
 	f := filler{q: q, p: p, at: at, rest: rest}
-	err = raw.Read(f.ready)
+	err = q.raw.Read(f.ready)
 	if err == nil {
 		err = f.err
 	}

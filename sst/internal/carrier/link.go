@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/ffs"
 	"github.com/weft-fabric/weft/sst/internal/hostwatch"
@@ -86,7 +85,7 @@ func newLink(owner *CM, conn *net.TCPConn, reader *inflow, p peer) *link {
 	l.watch = hostwatch.New(conn, owner.config.keepAlive(), l.Abort)
 	l.read.readyFn, l.read.pollFn = l.ready, l.pollNow
 	l.initDirect()
-	if owner.config.Place != nil && sys.CanReadNow {
+	if owner.config.Place != nil && reader.source.raw != nil {
 		reader.SetPlace(l.place)
 	}
 	if p.release == ReleaseWeft {

@@ -3,7 +3,7 @@ package carrier
 import (
 	"bytes"
 	"errors"
-	"io"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -264,62 +264,56 @@ func TestLastingIsCutOff(t *testing.T) {
 	}
 }
 
-// TestNoMessageAfterLost takes a link down while Poll is in a Message: Lost waits.
+// TestNoMessageAfterLost takes a link down in a Message of Poll: Lost waits.
 func TestNoMessageAfterLost(t *testing.T) {
-	in, leave := make(chan struct{}), make(chan struct{})
-	h := &polled{on: func(Link) {
-		close(in)
-		<-leave
-	}}
-	p, l := pollable(t, h, Config{})
-	testutil.Eventually(t, "the push is read", func() bool { return l.Info().FormatsKnown == 1 })
-	l.read.turn.Lock() // so that the reading goroutine does not get it
-	p.send(cm.Data{Record: bytesOf(record(testFormat(t, "F"), 0, 10))}.Append(nil))
-	testutil.Eventually(t, "it is in the read buffer", func() bool {
-		raw := l.reader.source.raw
-		return raw.Control(l.read.pollFn) == nil && l.reader.Missing() == 0
-	})
-	l.read.turn.Unlock()
-	go func() {
-		for {
-			select {
-			case <-in:
-				return
-			default:
-				l.Poll()
+	f := testFormat(t, "F")
+	testutil.Eventually(t, "Poll finds the message before the reading goroutine does", func() bool {
+		h := &polled{}
+		h.on = func(l Link) {
+			l.Abort(nil)
+			<-l.(*link).written // the writing goroutine is gone, and the reading one
+			for range 10_000 {  // has time to say Lost
+				runtime.Gosched()
 			}
+			nothingIn(t, "Lost", h.ends)
 		}
-	}()
-	<-in
-	l.Abort(nil)
-	<-l.written // the writing goroutine is gone, and the reading one waits for us alone
-	nothingIn(t, "Lost", h.ends)
-	close(leave)
-	<-h.ends
+		p, l := pollable(t, h, Config{})
+		testutil.Eventually(t, "the push is read", func() bool { return l.Info().FormatsKnown == 1 })
+		p.send(cm.Data{Record: bytesOf(record(f, 0, 10))}.Append(nil))
+		mine := false
+		for h.count() == 0 {
+			mine = l.Poll()
+		}
+		<-h.ends
+		return mine
+	})
 }
 
 // TestPollLeavesNothing: what Poll has read it delivers, also if too much comes to be
 // queued meanwhile: the kernel does not wake anybody for it again.
 func TestPollLeavesNothing(t *testing.T) {
 	f := testFormat(t, "F")
-	h := &polled{on: func(l Link) { _ = l.Send(record(f, 0, 8<<20)) }} // which the peer does not read
-	p, l := pollable(t, h, Config{MaxQueued: 1})
-	testutil.Eventually(t, "the push is read", func() bool { return l.Info().FormatsKnown == 1 })
 	var b []byte
-	for i := range 50 {
+	const n = 50
+	for i := range n {
 		b = cm.Data{Record: bytesOf(record(f, i, 10))}.Append(b)
 	}
-	l.read.turn.Lock()
-	p.send(b)
-	raw := l.reader.source.raw
-	testutil.Eventually(t, "all is in the read buffer", func() bool {
-		return raw.Control(l.read.pollFn) == nil && l.reader.Room() < 16<<10-len(b)+1
+	testutil.Eventually(t, "Poll finds the messages before the reading goroutine does", func() bool {
+		h := &polled{on: func(l Link) { _ = l.Send(record(f, 0, 8<<20)) }} // which the peer does not read
+		p, l := pollable(t, h, Config{MaxQueued: 1})
+		testutil.Eventually(t, "the push is read", func() bool { return l.Info().FormatsKnown == 1 })
+		p.send(b)
+		mine := false
+		for h.count() == 0 {
+			mine = l.Poll()
+		}
+		if mine && h.count() != n {
+			t.Errorf("Poll delivered %d of %d messages", h.count(), n)
+		}
+		l.Abort(nil)
+		<-h.ends
+		return mine
 	})
-	l.read.turn.Unlock()
-	testutil.Eventually(t, "all is delivered, or held back", func() bool { return l.Poll() || l.Info().QueuedRecords > 1 })
-	go io.Copy(io.Discard, p.conn) // until the link ends
-	testutil.Eventually(t, "all is delivered", func() bool { return h.count() == 50 })
-	l.Abort(nil)
 }
 
 // TestPollHeldBack: units that came whole before the end of the connection are

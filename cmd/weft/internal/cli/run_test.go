@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
+
 	"testing"
 	"time"
 
@@ -24,14 +24,14 @@ type result struct {
 // lockedBuffer is what a terminal is to a command: a wait that explains itself may
 // write at the same time as the command does.
 type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	lockedWriter
+	b bytes.Buffer
 }
 
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
+func newLockedBuffer() *lockedBuffer {
+	l := &lockedBuffer{}
+	l.w = &l.b
+	return l
 }
 
 func (l *lockedBuffer) String() string {
@@ -41,8 +41,8 @@ func (l *lockedBuffer) String() string {
 }
 
 func run(ctx context.Context, args ...string) result {
-	var out, errs lockedBuffer
-	code := Run(ctx, Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}, args)
+	out, errs := newLockedBuffer(), newLockedBuffer()
+	code := Run(ctx, Env{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs}, args)
 	return result{code, out.String(), errs.String()}
 }
 
