@@ -45,6 +45,7 @@ type domain struct {
 	pairs    []*pair // to poll
 	dirty    []*pair // to publish
 	dead     []*pair // to release
+	foreign  foreign // of all pairs
 	gone     bool    // a peer has died: directed receives may have to end
 
 	ops     provutil.Pool[op]

@@ -45,6 +45,7 @@ type pair struct {
 	home      foreignHome
 	hazards   hazards
 	segments  map[uint32]*foreignSegment
+	foreign   foreign
 	announced int // segments of ours that the peer was told of, or will not be
 	untold    int // drops of ours, as announced
 	jammed    bool
@@ -71,6 +72,7 @@ type pair struct {
 	rmas     deque[*op] // to start, for the control lane
 	writing  []*op      // writes whose bytes are not all published, in order
 	replies  deque[reply]
+	saying   int // bytes of replies
 	streams  deque[stream]
 	flying   deque[flight]
 	copies   deque[*op] // receives that copy out of the peer's arena
@@ -296,7 +298,7 @@ func (p *pair) lost(why error) {
 	if p.lostWhy = why; p.reading || p.obeying {
 		return // poll goes on with it
 	}
-	for p.pollControl() {
+	for p.state == pairUp && p.pollControl() {
 	}
 	if p.state != pairUp { // it broke the protocol
 		return

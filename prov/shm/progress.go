@@ -55,6 +55,7 @@ func (d *domain) reap() {
 		p := d.dead[len(d.dead)-1]
 		d.dead = d.dead[:len(d.dead)-1]
 		p.release()
+		d.forget(p)
 	}
 	if d.gone {
 		d.gone = false
@@ -315,7 +316,8 @@ func (p *pair) say(r *record) {
 	if p.replies.len() == 0 && p.write(r) {
 		return
 	}
-	if p.replies.len() > 64+2*(p.peerDepth+p.ep.depth)*maxRemotes { // each operation may ask so many times
+	depth := p.peerDepth + p.ep.depth
+	if p.replies.len() > 64+2*depth*maxRemotes || p.saying > (64+depth)*maxAtomic+maxInline { // each operation may ask so many times, for so much
 		p.breach(errors.New("it asks without taking the answers"))
 		return
 	}
@@ -324,6 +326,7 @@ func (p *pair) say(r *record) {
 		w.bytes = p.d.bufs.Get(len(r.payload))
 		copy(w.bytes, r.payload)
 		w.payload = w.bytes
+		p.saying += len(w.bytes)
 	}
 	p.replies.push(w)
 }
@@ -348,13 +351,18 @@ func (p *pair) noRoom(err error) bool {
 	return false
 }
 
+// said lets go of a reply that waits no more.
+func (p *pair) said(w reply) {
+	if w.bytes != nil {
+		p.saying -= len(w.bytes)
+		p.d.bufs.Put(w.bytes)
+	}
+}
+
 func (p *pair) pushReplies() bool {
 	moved := false
 	for p.state == pairUp && p.replies.len() > 0 && p.write(&p.replies.front().record) {
-		w := p.replies.pop()
-		if w.bytes != nil {
-			p.d.bufs.Put(w.bytes)
-		}
+		p.said(p.replies.pop())
 		moved = true
 	}
 	return moved

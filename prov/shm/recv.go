@@ -173,6 +173,7 @@ func (ep *endpoint) look(r *recv) {
 
 // found completes a peek, or a discard, without the message's bytes.
 func (ep *endpoint) found(r *recv, m *waiting) {
+	m.Extra.pair.peer.named = true
 	c := &ep.d.scratch
 	*c = provider.Completion{Context: r.Context, Kind: recvKind(r), Len: m.Len, Tag: m.Tag, Source: m.Source}
 	if m.HasData {
