@@ -349,6 +349,9 @@ func faultTable() []fault {
 		{group: "wait-ends-F48-F49", name: "signals are lost", make: func(testing.TB) *mutant {
 			return &mutant{signal: func(provider.CompletionQueue) {}}
 		}},
+		{group: "wait-ends-F48-F49", name: "signals come late", make: func(testing.TB) *mutant {
+			return &mutant{signal: func(q provider.CompletionQueue) { pause(400 * time.Millisecond); q.Signal() }}
+		}},
 		{group: "wait-ends-F48-F49", name: "signals wake two", make: func(testing.TB) *mutant {
 			return &mutant{signal: func(q provider.CompletionQueue) { q.Signal(); q.Signal() }}
 		}},
@@ -475,6 +478,7 @@ func faultTable() []fault {
 		{group: "cycles-F42", name: "a descriptor stays", make: leaky},
 		{group: "cycles-F42", name: "no data", make: on(func(c *provider.Completion) { c.Data = 0 }, provider.RemoteWrite)},
 		{group: "idle", name: "a timer runs", make: busyDomain(time.Millisecond)},
+		{group: "idle", name: "a timer runs", mode: provider.Manual, make: busyDomain(time.Millisecond)},
 	}
 }
 

@@ -85,6 +85,6 @@ func groups() []group {
 		{name: "peers", needs: msg, run: testPeers},
 		{name: "all-to-all-F27", needs: msg, run: testAllToAll},
 		{name: "cycles-F42", needs: msg, run: testCycles},
-		{name: "idle", needs: msg, auto: true, run: testIdle},
+		{name: "idle", needs: msg, run: testIdle},
 	}
 }

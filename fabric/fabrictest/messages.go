@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/testutil"
 )
 
 // Short forms of the operations that tests post.
@@ -270,7 +271,7 @@ func testMany(e *env) {
 		if tagged && !e.has(provider.Tagged) {
 			continue
 		}
-		const count = 400
+		count := testutil.Count(e, 120, 400)
 		sizes := []int{8, 100, 4000, 5000, 20000, 70000, 0}
 		fa := flow{Kind: "all", Peers: []provider.Peer{to}, Seeds: []uint64{1 << 50}, Seed: 1 << 51, Count: count, Sizes: sizes, Tagged: tagged, Data: e.has(provider.RemoteCQData)}
 		fb := fa

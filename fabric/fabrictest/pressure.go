@@ -13,7 +13,7 @@ import (
 // testUnexpected (F35): 600 messages of one size before any receive; then the receives in reverse order of the tags.
 // The sender sees success or ErrAgain, and all arrive.
 func testUnexpected(e *env) {
-	count := testutil.Count(e, 200, 600)
+	count := testutil.Count(e, 60, 600)
 	for _, n := range []int{100, 1000, 4095, 4096, 4097, 65536} {
 		spec := e.spec()
 		a, b := e.pairOf(spec, spec)

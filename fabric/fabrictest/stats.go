@@ -141,6 +141,10 @@ func testAllocs(e *env) {
 	off := e.base(m)
 	seg := func(b []byte) provider.Segment { return provider.Segment{Bytes: b} }
 	some := make([]provider.Completion, 4)
+	var result [8]byte
+	long := [2][]byte{make([]byte, 100_000), make([]byte, 100_000)}
+	pieces := [2][2]provider.Segment{{seg(out[:100]), seg(out[100:])}, {seg(in[:100]), seg(in[100:])}}
+	remotes := [2]provider.RemoteSegment{{Key: m.Key(), Offset: off, Len: 56}, {Key: m.Key(), Offset: off + 100, Len: 200}}
 	for name, round := range map[string]func() (int, int, error){
 		"send": func() (int, int, error) {
 			if err := b.ep.Recv(provider.Op{Local: seg(in[:])}); err != nil {
@@ -175,6 +179,57 @@ func testAllocs(e *env) {
 				return 0, 0, nil
 			}
 			return 1, 0, a.ep.Write(provider.Op{Local: seg(out[:]), Peer: a.to, Key: m.Key(), Offset: off})
+		},
+		"write with data": func() (int, int, error) {
+			if !e.has(provider.RMA | provider.RemoteCQData) {
+				return 0, 0, nil
+			}
+			o := provider.Op{Local: seg(out[:]), Peer: a.to, Key: m.Key(), Offset: off, Flags: provider.RemoteData, Data: 5}
+			return 1, 1, a.ep.Write(o)
+		},
+		"atomic": func() (int, int, error) {
+			if !e.has(provider.Atomics) {
+				return 0, 0, nil
+			}
+			x := provider.Atomic{Code: provider.AtomicSum, Type: provider.Uint64, Result: result[:]}
+			x.Op = provider.Op{Local: seg(out[:8]), Peer: a.to, Key: m.Key(), Offset: off}
+			return 1, 0, a.ep.Atomic(x)
+		},
+		"delivery-complete": func() (int, int, error) {
+			if err := b.ep.Recv(provider.Op{Local: seg(in[:])}); err != nil {
+				return 0, 0, err
+			}
+			return 1, 1, a.ep.Send(provider.Op{Local: seg(out[:]), Peer: a.to, Flags: provider.DeliveryComplete})
+		},
+		"long": func() (int, int, error) {
+			if err := b.ep.Recv(provider.Op{Local: seg(long[1])}); err != nil {
+				return 0, 0, err
+			}
+			return 1, 1, a.ep.Send(provider.Op{Local: seg(long[0]), Peer: a.to})
+		},
+		"multi-receive": func() (int, int, error) {
+			if !e.has(provider.MultiRecv) {
+				return 0, 0, nil
+			}
+			if err := b.ep.Recv(provider.Op{Local: seg(in[:]), Flags: provider.Multi}); err != nil {
+				return 0, 0, err
+			}
+			return 1, 1, a.ep.Send(provider.Op{Local: seg(out[:]), Peer: a.to})
+		},
+		"vectored": func() (int, int, error) {
+			if e.info.Limits.Segments < 2 {
+				return 0, 0, nil
+			}
+			if err := b.ep.Recv(provider.Op{Locals: pieces[1][:]}); err != nil {
+				return 0, 0, err
+			}
+			return 1, 1, a.ep.Send(provider.Op{Locals: pieces[0][:], Peer: a.to})
+		},
+		"vectored read": func() (int, int, error) {
+			if !e.has(provider.RMA) || e.info.Limits.Segments < 2 || e.info.Limits.Remotes < 2 {
+				return 0, 0, nil
+			}
+			return 1, 0, a.ep.Read(provider.Op{Locals: pieces[0][:], Peer: a.to, Remotes: remotes[:]})
 		},
 	} {
 		for range 50 { // pools fill

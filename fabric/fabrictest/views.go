@@ -88,7 +88,7 @@ func testLease(e *env) {
 	}
 	// Again and again: nothing is kept back.
 	var base uint64
-	rounds := testutil.Count(e, 60, 2000)
+	rounds := testutil.Count(e, 20, 2000)
 	for round := range rounds {
 		m := b.arena(1<<20, 1, provider.PeerRead)
 		v := a.do(request{Verb: "view", Peer: to, Key: m.key, N: 1 << 20}).N

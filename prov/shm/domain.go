@@ -50,6 +50,8 @@ type domain struct {
 
 	ops     provutil.Pool[op]
 	bufs    provutil.Buffers
+	locals  spares[provider.Segment]
+	remotes spares[provider.RemoteSegment]
 	bounces []*bounce
 	atomics provutil.Atomics
 	restart []*endpoint // with stalled receives
