@@ -168,9 +168,7 @@ func (p *pair) take(h *hello, fds []*sys.FD) error {
 		return err
 	}
 	p.peerDepth = int(min(h.depth, maxDepth))
-	if p.foreign {
-		p.life = lifeIn(home, h.life)
-	}
+	p.life = lifeIn(home, h.life)
 	rest := fds[2:]
 	if h.features&hasBell != 0 {
 		if p.peerBell, err = sys.ReceivedEventfd(rest[0]); err != nil {

@@ -330,6 +330,9 @@ func TestHostileWord(t *testing.T) {
 			defer a.d.vigil.mu.Unlock()
 			return len(a.d.vigil.watched) == 0
 		})
+		if l := lifeIn(b.d.home.m, 1); (l.word != nil) != (v&sys.OwnerWaits != 0) {
+			t.Errorf("a peer with %#x has a word: %v", v, l.word != nil)
+		}
 		w.Store(honest)
 		exchange(t, b, a)
 	}
@@ -366,9 +369,15 @@ func TestLateWords(t *testing.T) {
 	b.must(b.ep.Send(mk([]byte("early..."), ba, 0)))
 	progress(t, "connected", func() bool { return a.unexpected(ab) > 0 }, b, a)
 	b.good(b.wait(), provider.SendDone, 0)
-	// A long write is under way, and a long message waits for its receive.
+	// A long write is under way; a long message was asked for, and another waits for its receive.
+	asked := mk(make([]byte, 300000), ba, 6)
+	asked.Tag = 6
+	b.must(b.ep.SendTagged(asked))
 	b.must(b.ep.Send(mk(make([]byte, 300000), ba, 1)))
 	b.must(b.ep.Write(note(2)))
+	want := mk(make([]byte, 300000), 0, 13)
+	want.Tag = 6
+	a.must(a.ep.RecvTagged(want))
 	progress(t, "the offer is there", func() bool { return a.unexpected(ab) >= 8+2*keepCost }, a)
 	a.directed(ab, 9) // takes the early one
 	a.good(a.wait(), provider.RecvDone, 9)
@@ -381,8 +390,10 @@ func TestLateWords(t *testing.T) {
 		t.Errorf("state %d, %v", p.state, p.peer.why)
 	}
 	a.d.core.Unlock()
-	if c := a.wait(); !errors.Is(c.Err, provider.ErrPeerGone) || c.Context != 10 {
-		t.Errorf("%+v", c)
+	for _, context := range []uint64{10, 13} {
+		if c := a.wait(); !errors.Is(c.Err, provider.ErrPeerGone) || c.Context != context {
+			t.Errorf("%+v", c)
+		}
 	}
 	if n := a.unexpected(ab); n != 0 {
 		t.Errorf("the offer waits on: %d bytes", n)
@@ -392,7 +403,7 @@ func TestLateWords(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 
-	// b goes on, for a moment: with the rest of its write, with a short write, and with messages that come after these.
+	// b goes on, for a moment: with the bytes it was asked for, with the rest of its write, with a short write, and with messages that come after these.
 	b.d.core.Lock()
 	q := b.d.pairs[0]
 	for q.pollControl() { // it was asked for the bytes before
@@ -414,8 +425,29 @@ func TestLateWords(t *testing.T) {
 		t.Error("a message came before the bytes of the writes before it")
 	}
 
+	// A message waits for the write before it, but for nothing that can never come.
+	b.d.core.Lock()
+	put := record{op: opInline, flags: recAfter, after: q.controlSent + 1, payload: []byte("and last")}
+	room, err := q.data.Reserve(recordLen(put.op, put.flags) + len(put.payload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put.put(room)
+	q.data.Commit()
+	q.publish()
+	b.d.core.Unlock()
+	a.must(a.ep.Recv(recvOp(in, 14)))
+	a.drainNone()
+	short = note(7)
+	short.Local.Bytes = short.Local.Bytes[:100]
+	b.must(b.ep.Write(short))
+	a.good(a.wait(), provider.RecvDone, 14)
+	if string(in) != "and last" || !bytes.Equal(mem[70000:70100], pattern(5000, 7)[:100]) {
+		t.Errorf("%q came before the write before it", in)
+	}
+
 	// Then it hears of it. Nothing of what was late is done, for b, but the short message, which was with the peer at once.
-	for range 4 {
+	for range 7 {
 		switch c := b.wait(a); c.Context {
 		case 4:
 			b.good(c, provider.SendDone, 4)
@@ -428,5 +460,16 @@ func TestLateWords(t *testing.T) {
 	progress(t, "the pair has ended", func() bool { return a.d.Stats().Peers == 0 }, a, b)
 	if n := a.d.ops.Len(); n != 0 {
 		t.Errorf("%d operations are left", n)
+	}
+}
+
+// drainNone fails the test if there is a completion, or comes one while the side polls.
+func (s *side) drainNone() {
+	s.t.Helper()
+	for range 100 {
+		var c [1]provider.Completion
+		if n, err := s.cq.Read(c[:]); n != 0 || err != nil {
+			s.t.Fatalf("%+v, %v", c, err)
+		}
 	}
 }
