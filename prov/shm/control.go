@@ -254,6 +254,7 @@ func (p *pair) failAll(why error) {
 	for o := p.answers.head; o != nil; {
 		next := o.next
 		switch {
+		case o.role == roleServe && p.dying(): // its bytes may be on their way
 		case o.role == roleServe:
 			p.served--
 			p.d.free(o)

@@ -82,7 +82,7 @@ func (p *pair) dial() error {
 		err = p.prepare()
 	}
 	if err == nil {
-		p.uid = cred.UID
+		p.uid, p.other = cred.UID, isForeign(cred)
 		err = p.introduce(kindHello, sock)
 	}
 	if err == nil {
@@ -124,7 +124,7 @@ func (p *pair) introduce(kind uint16, sock sys.Socket) error {
 	d := p.d
 	h := hello{
 		kind: kind, inc: p.ep.inc, want: p.inc, boot: d.boot, layout: ourLayout, uid: d.uid, depth: uint32(p.ep.depth),
-		net: d.net, from: p.ep.addr.name, to: p.peer.addr.name, path: p.ep.addr.path,
+		life: p.lend(), net: d.net, from: p.ep.addr.name, to: p.peer.addr.name, path: p.ep.addr.path,
 	}
 	fds := []*sys.FD{d.home.fd, p.mine.fd}
 	if p.bell.FD != nil && p.trusts() {
@@ -172,6 +172,7 @@ func (p *pair) take(h *hello, fds []*sys.FD) error {
 		return err
 	}
 	p.peerDepth = int(min(h.depth, maxDepth))
+	p.life = lifeIn(home, h.life)
 	rest := fds[2:]
 	if h.features&hasBell != 0 {
 		if !p.trusts() {
@@ -268,11 +269,11 @@ func (p *pair) understand(kind uint16, body []byte, fds []*sys.FD) error {
 			return err
 		}
 		return p.welcomed(h, fds)
-	case kind == kindSegments && p.state == pairUp:
+	case kind == kindSegments && (p.state == pairUp || p.state == pairDraining):
 		return p.moreSegments(body, fds)
-	case kind == kindDrop && p.state == pairUp:
+	case kind == kindDrop && (p.state == pairUp || p.state == pairDraining):
 		return p.fewerSegments(body)
-	case kind == kindBell && p.state == pairUp:
+	case kind == kindBell && (p.state == pairUp || p.state == pairDraining):
 		p.d.rungOnce()
 		return nil
 	}

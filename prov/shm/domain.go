@@ -30,6 +30,7 @@ type domain struct {
 	uid      uint32
 
 	home   *home
+	vigil  *vigil // nil: there is none yet
 	arena  *arena
 	held   provutil.Held // blocks that were closed while operations are posted on them
 	epoch  uint64        // of the doorbell
@@ -171,6 +172,7 @@ func (d *domain) Close() error {
 		_ = n.Close()
 	}
 	d.core.Stop()
+	d.vigil.end()
 	d.core.Lock()
 	defer d.core.Unlock()
 	d.av.Each(func(_ provider.Peer, _ provider.Address, v **peer) {

@@ -31,6 +31,9 @@ type pair struct {
 	lostWhy error // the peer is gone, and what it left was not looked at yet
 	self    bool
 	uid     uint32 // the peer's user
+	other   bool   // the peer is another process
+	lent    uint32 // our word of life that it watches, from 1 on; 0 is none
+	life    life   // the peer's
 	inc     uint64 // the peer's incarnation, once it is known
 
 	// bootstrap
@@ -177,6 +180,7 @@ func (p *pair) up(lanesMap, homeMap *sys.Mapping) error {
 	p.d.arena.watch(&p.theirs)
 	p.state = pairUp
 	p.activate()
+	p.d.vigil.watch(p, p.life)
 	p.d.stats.Peers++
 	p.tell()
 	if p.d.tracer.PeerUp != nil {
@@ -211,6 +215,8 @@ func (p *pair) end(why error, word *refusal) {
 	}
 	p.state, p.failed = pairEnded, why
 	p.hangUp()
+	p.d.vigil.forget(p)
+	p.unlend()
 	if wasUp {
 		p.d.arena.unwatch(&p.theirs)
 		p.d.stats.Peers--
@@ -291,6 +297,9 @@ func (p *pair) lost(why error) {
 		p.unreachable(why)
 		return
 	case pairUp:
+	case pairDraining:
+		p.buried()
+		return
 	default:
 		return
 	}
@@ -303,20 +312,21 @@ func (p *pair) lost(why error) {
 	if p.state != pairUp { // it broke the protocol
 		return
 	}
-	p.state = pairDraining
-	p.d.bury(p.peer, why)
-	p.failAll(why)
-	p.drain()
+	p.expire(why)
 }
 
-// drain takes what is left in the data lane, as far as there is room for it, and ends the pair when all is
-// taken.
+// drain takes what is left in the lanes, as far as there is room for it, and ends the pair when all is
+// taken and nothing more can come.
 func (p *pair) drain() bool {
 	moved := false
-	for p.state == pairDraining && p.pollData() {
+	for p.state == pairDraining && (p.pollControl() || p.pollData()) {
 		moved = true
 	}
-	if p.state == pairDraining && p.dataIn.Empty() && p.copies.len() == 0 {
+	switch {
+	case p.state != pairDraining || !p.spent():
+	case p.dying():
+		p.d.gone = p.d.gone || moved // directed receives may have to end
+	default:
 		p.end(p.peer.why, nil)
 		moved = true
 	}

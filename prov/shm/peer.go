@@ -122,9 +122,7 @@ func (d *domain) bury(p *peer, why error) {
 	d.forgetName(p)
 	d.av.Bury(p.id)
 	d.gone = true
-	if d.opts.folder != "" && p.addr.path == d.opts.folder {
-		stale(folderName(p.addr.path, p.addr.name))
-	}
+	d.sweep(p)
 	if d.tracer.PeerGone != nil {
 		d.tracer.PeerGone(p.id, p.text, why)
 	}
@@ -142,6 +140,13 @@ func (d *domain) forget(p *pair) {
 		d.forgetName(q)
 	}
 	d.av.Remove(q.id)
+}
+
+// sweep removes what a dead peer has left in the folder.
+func (d *domain) sweep(p *peer) {
+	if d.opts.folder != "" && p.addr.path == d.opts.folder {
+		stale(folderName(p.addr.path, p.addr.name))
+	}
 }
 
 // pair is that of the endpoint, or nil.

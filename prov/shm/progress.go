@@ -24,6 +24,7 @@ func (d *domain) Poll() bool {
 	if d.news.Load() || d.epoch&1 == 1 || d.ticks%socketPolls == 0 {
 		d.news.Store(false)
 		moved = d.poll()
+		moved = d.mourn() || moved
 	}
 	for i := 0; i < len(d.pairs); i++ {
 		p := d.pairs[i]
@@ -222,6 +223,9 @@ func (p *pair) readData() bool {
 			return true
 		}
 		if r.flags&recAfter != 0 && !p.reach(r.after) {
+			if p.state == pairDraining {
+				break
+			}
 			return true
 		}
 		ok := p.accept(r)
@@ -246,10 +250,12 @@ func (p *pair) readData() bool {
 // reach reads the control lane up to a record of it, which the peer has published before what refers to it.
 func (p *pair) reach(after uint64) bool {
 	for int64(p.controlRead-after) < 0 {
-		if p.state == pairDraining {
-			return true // all that was there has been read
-		}
-		if !p.pollControl() {
+		switch moved := p.pollControl(); {
+		case p.state == pairDraining && !moved:
+			return !p.dying() // all that was there has been read; of a dying one more may come
+		case p.state == pairDraining:
+			continue
+		case !moved:
 			p.breach(errRecord)
 		}
 		if p.state != pairUp {
@@ -286,8 +292,12 @@ func (p *pair) readControl() bool {
 			p.breach(err)
 			return true
 		}
-		err = p.obey(r)
-		if p.state != pairUp {
+		if p.state == pairDraining {
+			p.obeyLate(r)
+		} else {
+			err = p.obey(r)
+		}
+		if p.state == pairEnded {
 			return true
 		}
 		if err != nil {
@@ -298,7 +308,9 @@ func (p *pair) readControl() bool {
 		p.controlIn.Advance()
 	}
 	if n > 0 {
-		p.mine.controlDone.Store(p.controlRead)
+		if p.state == pairUp {
+			p.mine.controlDone.Store(p.controlRead) // else a dying peer would take it for done
+		}
 		p.controlIn.Flush()
 		p.fed()
 	}

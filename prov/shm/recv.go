@@ -2,6 +2,7 @@ package shm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/provutil"
@@ -66,7 +67,7 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 		ep.look(r)
 	} else if !ep.feed(r) {
 		ep.matcher.Add(r)
-		if from != nil && from.why != nil && from.pair(ep) == nil {
+		if from != nil && from.why != nil && !from.left(ep) {
 			ep.endRecv(r, from.why)
 		}
 	}
@@ -419,10 +420,15 @@ func (p *pair) failReceives(why error) {
 	for p.answers.head != nil {
 		p.d.received(p.answers.head, why) // served writes have ended before
 	}
+	p.dropKept(why, opOffer, opPlaced)
+}
+
+// dropKept drops the messages that wait here for a receive and whose bytes are with the peer in one of these ways.
+func (p *pair) dropKept(why error, ways ...uint8) {
 	ep := p.ep
 	ep.matcher.EachMessage(func(m *waiting) {
 		k := &m.Extra
-		if k.pair != p || k.how == opInline {
+		if k.pair != p || !slices.Contains(ways, k.how) {
 			return
 		}
 		if k.claimed {
@@ -445,7 +451,7 @@ func (ep *endpoint) failDirected() {
 		switch {
 		case v == nil:
 			ep.endRecv(r, provider.ErrCancelled)
-		case (*v).why != nil && (*v).pair(ep) == nil:
+		case (*v).why != nil && !(*v).left(ep):
 			ep.endRecv(r, (*v).why)
 		}
 	})
