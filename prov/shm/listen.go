@@ -134,6 +134,7 @@ type stranger struct {
 	sock  sys.Socket
 	token uint64
 	uid   uint32
+	pid   int
 
 	// Of one that waits for the outcome of our own connection to the same peer.
 	hello *hello
@@ -156,7 +157,7 @@ func (ep *endpoint) meet(sock sys.Socket) {
 		_ = sock.Close()
 		return
 	}
-	s.uid = cred.UID
+	s.uid, s.pid = cred.UID, cred.PID
 	ep.strangers = append(ep.strangers, s)
 	s.ready(sys.Readable)
 }
@@ -299,7 +300,7 @@ func (s *stranger) adopt(p *pair) {
 		p.end(err, nil)
 		return
 	}
-	p.uid = s.uid
+	p.uid, p.pid = s.uid, s.pid
 	if err := p.answer(h, fds, sock); err != nil {
 		p.end(fmt.Errorf("%w: %w", provider.ErrPeerGone, err), nil)
 	}

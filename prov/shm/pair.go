@@ -31,6 +31,7 @@ type pair struct {
 	lostWhy error // the peer is gone, and what it left was not looked at yet
 	self    bool
 	uid     uint32 // the peer's user
+	pid     int    // the peer's process, as the kernel says; 0 if it has no number here
 	inc     uint64 // the peer's incarnation, once it is known
 
 	// bootstrap
@@ -44,6 +45,7 @@ type pair struct {
 	theirs    foreignLanes
 	home      foreignHome
 	hazards   hazards
+	cross     cross
 	segments  map[uint32]*foreignSegment
 	announced int // segments of ours that the peer was told of, or will not be
 	untold    int // drops of ours, as announced
@@ -173,6 +175,7 @@ func (p *pair) up(lanesMap, homeMap *sys.Mapping) error {
 		return err
 	}
 	p.d.arena.watch(&p.theirs)
+	p.meetCross()
 	p.state = pairUp
 	p.activate()
 	p.d.stats.Peers++
