@@ -39,3 +39,10 @@ type mapped struct {
 func (m mapped) Bytes() []byte      { return m.bytes }
 func (m mapped) Generation() uint64 { return m.owner.Generation() }
 func (m mapped) kind()              {}
+
+// Lasting says whether memory stays what it is as long as it is held: its generation never changes, so that who has
+// looked once need not look again.
+func Lasting(k Kind) bool {
+	_, ok := k.(heap)
+	return ok
+}

@@ -41,6 +41,12 @@ func SealsOf(*FD) (Seals, error) { return 0, ErrNotSupported }
 // CheckSealed is not available here.
 func CheckSealed(*FD, int64, Seals) error { return ErrNotSupported }
 
+// CheckPages is not available here.
+func CheckPages(*FD, int64) error { return ErrNotSupported }
+
+// HugePools lists nothing here.
+func HugePools() []HugePool { return nil }
+
 // ReadOnly is not available here.
 func ReadOnly(*FD) (*FD, error) { return nil, ErrNotSupported }
 
@@ -135,6 +141,9 @@ func ReadProcess(int, uint64, []byte, Features) (int, error) { return 0, ErrNotS
 
 // WriteProcess is not available here.
 func WriteProcess(int, uint64, []byte, Features) (int, error) { return 0, ErrNotSupported }
+
+// ReadGuarded is not available here.
+func ReadGuarded(int, uint64, []byte, Guard, Features) error { return ErrNotSupported }
 
 // Yield does nothing here.
 func Yield() {}

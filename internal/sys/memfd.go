@@ -38,6 +38,7 @@ func (s Seals) String() string {
 type MemfdConfig struct {
 	Name     string // shown in /proc/PID/maps, for people; any, up to 249 bytes
 	Size     int64  // bytes; of huge pages a multiple of their size
-	Huge     bool   // of huge pages of the default size; it needs HugeTLB
+	Huge     bool   // of huge pages; it needs HugeTLB
+	HugePage uint64 // their size, a power of two; 0 means the default one
 	Features Features
 }

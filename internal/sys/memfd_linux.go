@@ -19,7 +19,7 @@ func Memfd(c MemfdConfig) (*FD, error) {
 		if err := c.Features.Check(HugeTLB); err != nil {
 			return nil, err
 		}
-		flags |= unix.MFD_HUGETLB
+		flags |= unix.MFD_HUGETLB | hugeFlag(c.HugePage)
 	}
 	n, err := unix.MemfdCreate(c.Name, flags)
 	if err != nil {

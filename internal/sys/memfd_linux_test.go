@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -106,16 +108,59 @@ func TestMemfd(t *testing.T) {
 func TestHuge(t *testing.T) {
 	nothingOpen(t)
 	testutil.Require(t, has(HugeTLB))
-	const size = 1 << 30 // a multiple of whatever the size of a huge page is
-	fd, err := Memfd(MemfdConfig{Name: "huge", Size: size, Huge: true})
-	if err != nil {
-		t.Fatal(err)
+	pools := HugePools()
+	if len(pools) == 0 {
+		t.Fatal("the kernel has huge pages, of no size")
 	}
-	defer fd.Close()
-	if err := Allocate(fd, 0, size); err == nil {
-		t.Log("1 GiB of huge pages is reserved here")
-	} else if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.ENOMEM) {
-		t.Error(err)
+	for i := range pools {
+		p := pools[i]
+		fd, err := Memfd(MemfdConfig{Name: "huge", Size: int64(p.Page), Huge: true, HugePage: p.Page})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var st syscall.Stat_t
+		if err := syscall.Fstat(fd.Int(), &st); err != nil || uint64(st.Blksize) != p.Page {
+			t.Errorf("pages of %d bytes, not %d; %v", st.Blksize, p.Page, err)
+		}
+		if err := CheckPages(fd, int64(p.Page)); !errors.Is(err, ErrSeals) {
+			t.Errorf("a page that may go away: %v", err)
+		}
+		if err := Seal(fd, SealShrink|SealFutureWrite); err != nil {
+			t.Error(err)
+		}
+		if err := CheckPages(fd, int64(p.Page)); !errors.Is(err, ErrSeals) || !strings.Contains(err.Error(), "0 of") {
+			t.Errorf("a page that is not there: %v", err)
+		}
+		if p.Free == 0 { // else it is somebody's, and others wait for it
+			if err := Allocate(fd, 0, int64(p.Page)); !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.ENOMEM) && !errors.Is(err, syscall.EPERM) {
+				t.Errorf("a page of %d bytes: %v", p.Page, err)
+			}
+		}
+		fd.Close()
+	}
+	if err := CheckPages(memory(t, 4096), 4096); err != nil {
+		t.Errorf("ordinary pages: %v", err)
+	}
+}
+
+func TestHugePools(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"hugepages-2048kB/nr_hugepages": "8\n", "hugepages-2048kB/free_hugepages": "6\n", "hugepages-2048kB/resv_hugepages": "1\n",
+		"hugepages-64kB/nr_hugepages": "3", "hugepages-64kB/free_hugepages": "1", "hugepages-64kB/resv_hugepages": "2",
+		"hugepages-1048576kB/nr_hugepages": "many", "hugepages-x/nr_hugepages": "1", "other/nr_hugepages": "1",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name), text)
+	}
+	want := []HugePool{{64 << 10, 3, 0}, {2 << 20, 8, 5}, {1 << 30, 0, 0}}
+	if got := hugePools(dir); !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+	if got := hugePools(dir + "/none"); got != nil {
+		t.Errorf("%v", got)
 	}
 }
 

@@ -25,6 +25,7 @@ func connected(t *testing.T) (syscall.RawConn, net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { far.Close() })
 	raw, err := c.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)

@@ -31,6 +31,8 @@ type arena struct {
 	home     *home
 	max      uint64 // bytes of segments; 0 means no bound
 	prefault uint64
+	huge     string                // the option hugetlb
+	pools    func() []sys.HugePool // sys.HugePools
 
 	mu       sync.Mutex
 	spaces   [2]*allocator // 1: of blocks that peers may write
@@ -46,7 +48,7 @@ type arena struct {
 
 func newArena(h *home, max, prefault uint64, f sys.Features) *arena {
 	return &arena{
-		features: f, home: h, max: max, prefault: prefault,
+		features: f, home: h, max: max, prefault: prefault, pools: sys.HugePools,
 		spaces: [2]*allocator{newAllocator(), newAllocator()},
 		gen:    rand.Uint64N(1 << 32), // so that no key of a program that was restarted means anything
 	}
@@ -129,8 +131,12 @@ func (a *arena) grow(space *allocator, n uint64, access provider.Access) error {
 			return fmt.Errorf("%d bytes: arenas have %d of at most %d: %w", n, t, a.max, provider.ErrNoMemory)
 		}
 	}
+	room := uint64(0)
+	if a.max > 0 {
+		room = a.max - a.total()
+	}
 	a.mu.Unlock()
-	file, err := newFile("arena", int(size), access.Has(provider.PeerWrite), a.features)
+	file, err := a.segmentFile(size, room, access)
 	a.mu.Lock()
 	if err != nil {
 		return fmt.Errorf("memory of %d bytes: %w", size, systemError(err))

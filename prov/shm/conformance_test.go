@@ -102,6 +102,14 @@ func TestSoakF38WithoutCrossMemory(t *testing.T) {
 	})
 }
 
+// The same with process_vm_readv forced: there is no other way that could have made up for it.
+func TestSoakForcedCrossMemory(t *testing.T) {
+	testutil.Require(t, testutil.Capability{Name: "process_vm_readv", Fixed: true, Probe: func() error { return sys.Features{}.Check(sys.CrossMemory) }})
+	conform(t, 2, func(c *fabrictest.Config) {
+		c.Options, c.Groups = map[string]string{"cma": "on"}, testutil.Pick(t, []string{"messages", "rma", "keys", "memory-close", "kill", "compute-private"}, nil)
+	})
+}
+
 // The other processes are in network and process namespaces of their own: only a socket in a folder reaches there.
 func TestSoakAcrossNamespaces(t *testing.T) {
 	testutil.Require(t, testutil.Superuser(), testutil.Program("unshare"))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/sys"
@@ -32,7 +33,7 @@ func (p *pair) connectSelf() error {
 	if err := p.prepare(); err != nil {
 		return err
 	}
-	p.inc, p.uid, p.peerDepth = p.ep.inc, p.d.uid, p.ep.depth
+	p.inc, p.uid, p.pid, p.peerDepth = p.ep.inc, p.d.uid, os.Getpid(), p.ep.depth
 	lanes, err := again(p.mine.file)
 	if err != nil {
 		return systemError(err)
@@ -82,7 +83,7 @@ func (p *pair) dial() error {
 		err = p.prepare()
 	}
 	if err == nil {
-		p.uid, p.other = cred.UID, isForeign(cred)
+		p.uid, p.pid, p.other = cred.UID, cred.PID, isForeign(cred)
 		err = p.introduce(kindHello, sock)
 	}
 	if err == nil {

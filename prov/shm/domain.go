@@ -91,7 +91,13 @@ func (d *domain) open(c provider.DomainConfig) (err error) {
 		_ = d.poller.Close()
 		return systemError(err)
 	}
+	if err = d.announceCross(c.Progress); err != nil {
+		d.home.close()
+		_ = d.poller.Close()
+		return err
+	}
 	d.arena = newArena(d.home, c.Memory, d.opts.prefault, d.features)
+	d.arena.huge = d.opts.huge
 	core := provutil.CoreConfig{
 		Progress: c.Progress, Spin: c.Spin, Yield: sys.Yield, Tracer: c.Tracer, NewBell: provutil.SystemBell,
 	}

@@ -77,5 +77,8 @@ func mapForeign(fd *sys.FD, n uint64, writable bool) (*sys.Mapping, error) {
 	if err := sys.CheckSealed(fd, int64(n), lengthSeals); err != nil {
 		return nil, err
 	}
+	if err := sys.CheckPages(fd, int64(n)); err != nil {
+		return nil, err
+	}
 	return sys.Map(fd, 0, int(n), writable)
 }

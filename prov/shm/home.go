@@ -11,11 +11,12 @@ import (
 // The home is a domain's memory that all its peers read:
 //
 //	   0 u64 armed: the epoch of the doorbell; while it is odd the domain sleeps
+//	  64 what cross.go needs
 //	2048 the words of life, 128 of u32, one at every eighth byte (life.go)
 //	4096 the table of arena blocks, 65536 entries of 32 bytes:
 //	   0 u64 key: of the block that is there; 0 while the entry is free or changes
 //	   8 u32 segment | u32 access; segment 2^32-1: memory of the owner's own, which no peer can map
-//	  16 u64 offset in the segment
+//	  16 u64 offset in the segment, or, of the owner's own memory, its address for process_vm_readv; 0: not for that
 //	  24 u64 bytes
 const (
 	homeArmed    = 0

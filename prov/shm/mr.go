@@ -142,6 +142,6 @@ func (d *domain) Register(k memmon.Kind, a provider.Access) (provider.Memory, er
 	if err := d.arena.register(m); err != nil {
 		return nil, fail("register", "", err)
 	}
-	d.home.publish(m.key, extent{seg: noSegment}, uint64(len(k.Bytes())), a)
+	d.home.publish(m.key, extent{seg: noSegment, off: d.crossAddress(k)}, uint64(len(k.Bytes())), a)
 	return m, nil
 }

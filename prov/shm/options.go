@@ -19,17 +19,19 @@ type options struct {
 	anyUser  bool
 	prefault uint64
 	cma      string
+	huge     string
 }
 
 const defaultPrefault = 64 << 20
 
 func parseOptions(given map[string]string) (options, error) {
-	o := options{prefault: defaultPrefault, cma: "auto"}
+	o := options{prefault: defaultPrefault, cma: cmaAuto, huge: hugeOff}
 	err := provutil.Options{
 		"disable":   o.setDisable,
 		"folder":    o.setFolder,
 		"allow-uid": o.setUsers,
-		"cma":       provutil.ChoiceOption(&o.cma, "auto", "off"),
+		"cma":       provutil.ChoiceOption(&o.cma, cmaAuto, cmaOff, cmaOn),
+		"hugetlb":   provutil.ChoiceOption(&o.huge, hugeNames()...),
 		"prefault":  provutil.SizeOption(&o.prefault, 0, 1<<46),
 	}.Set(given)
 	return o, err

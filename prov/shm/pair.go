@@ -34,6 +34,7 @@ type pair struct {
 	other   bool   // the peer is another process
 	lent    uint32 // our word of life that it watches, from 1 on; 0 is none
 	life    life   // the peer's
+	pid     int    // the peer's process, as the kernel says; 0 if it has no number here
 	inc     uint64 // the peer's incarnation, once it is known
 
 	// bootstrap
@@ -47,6 +48,7 @@ type pair struct {
 	theirs    foreignLanes
 	home      foreignHome
 	hazards   hazards
+	cross     cross
 	segments  map[uint32]*foreignSegment
 	foreign   foreign
 	announced int // segments of ours that the peer was told of, or will not be
@@ -178,6 +180,7 @@ func (p *pair) up(lanesMap, homeMap *sys.Mapping) error {
 		return err
 	}
 	p.d.arena.watch(&p.theirs)
+	p.meetCross()
 	p.state = pairUp
 	p.activate()
 	p.d.vigil.watch(p, p.life)

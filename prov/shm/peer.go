@@ -212,6 +212,9 @@ func (d *domain) Peers() []provider.PeerStats {
 			}
 			s.Unexpected += q.waiting
 			s.Memory += q.mapped()
+			if q.state == pairUp && q.cross.why == nil {
+				s.Path = "arena, bounce, process_vm"
+			}
 		}
 		if p.why != nil {
 			s.State = "gone"

@@ -63,8 +63,8 @@ func open(info provider.Info, c provider.DomainConfig) (*domain, error) {
 	return d, nil
 }
 
-// unused is said of cross-process copies.
-const unused = "not used: private memory goes through bounce blocks, which are faster"
+// crossUse is said of cross-process copies.
+const crossUse = "reads of registered memory whose owner sleeps, up to 256 KiB, or is in manual mode"
 
 // describe says what there is on this machine.
 func describe(f sys.Features) provider.Info {
@@ -89,15 +89,18 @@ func describe(f sys.Features) provider.Info {
 		{sys.EventFD, "sleepers are woken by a packet on the socket"},
 		{sys.RobustList, "peers are told of the death of this process by its sockets, after its memory was freed"},
 		{sys.FutexWaitv, "deaths of peers are noticed by their sockets, after their memory was freed"},
-		{sys.CrossMemory, unused},
+		{sys.CrossMemory, "registered memory is always read by way of its owner"},
+		{sys.HugeTLB, "arenas lie on ordinary pages"},
 	} {
 		err := f.Check(want.feature)
 		feature := provider.Feature{Name: want.feature.String(), On: err == nil}
 		switch {
 		case err != nil:
 			feature.Detail = fmt.Sprintf("%v: %s", err, want.without)
-		case want.without == unused:
-			feature.Detail = "allowed; " + unused
+		case want.feature == sys.CrossMemory:
+			feature.Detail = crossUse
+		case want.feature == sys.HugeTLB:
+			feature.Detail = "option hugetlb; " + hugeRoom(sys.HugePools())
 		}
 		i.Features = append(i.Features, feature)
 	}

@@ -84,6 +84,7 @@ const (
 	foundElse // it is no arena block that we can get at: the peer serves it
 	foundError
 	foundLater // the segment's descriptor is to come
+	foundDone  // what was to be done with it is done
 )
 
 // hold finds a remote piece in the peer's arena and keeps it there. The caller drops it.
@@ -165,13 +166,23 @@ func (p *pair) copyNow(o *op) bool {
 	if p.state != pairUp || p.rmas.len() > 0 || o.flags.Has(provider.Fence) && p.live.head != o {
 		return false
 	}
-	for !o.started() {
+	for !o.started() && o.err == nil && p.state == pairUp {
 		s, found, err := p.hold(o.following(), o.kind)
 		if found == foundError {
 			o.err = err
 			break
 		}
-		if found != foundSpot {
+		if found == foundElse {
+			found = p.crossNow(o)
+		}
+		switch found {
+		case foundError:
+			continue
+		case foundDone:
+			o.step()
+			continue
+		case foundSpot:
+		default:
 			return p.state != pairUp // ended: so is the operation
 		}
 		if len(s.bytes) <= lockedCopy {
@@ -181,9 +192,6 @@ func (p *pair) copyNow(o *op) bool {
 		}
 		p.drop(s)
 		o.step()
-		if p.state != pairUp {
-			break
-		}
 	}
 	o.role = roleMoving
 	if p.state != pairUp && o.err == nil && !o.started() {
@@ -271,7 +279,10 @@ func (p *pair) startPieces(o *op, budget *uint64) bool {
 		case foundLater:
 			return false
 		case foundElse:
-			if !p.ask(o, piece) {
+			switch found = p.crossPart(o, piece, budget); {
+			case found == foundDone:
+				o.step()
+			case found == foundLater || found == foundElse && !p.ask(o, piece):
 				return false
 			}
 			continue
