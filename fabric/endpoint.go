@@ -25,7 +25,10 @@ type EndpointConfig struct {
 
 // Counters of an endpoint, by what they count.
 type Counters struct {
-	Send, Recv, Read, Write, RemoteWrite *Counter
+	Send, Recv  *Counter // messages and tagged messages
+	Read        *Counter // reads, and atomic operations with a result
+	Write       *Counter // writes, and the other atomic operations
+	RemoteWrite *Counter // writes of peers with RemoteData; of others nobody here hears
 }
 
 // Endpoint is a mailbox with an address: it sends and receives messages, and reads and writes the memory of peers.
