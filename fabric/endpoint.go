@@ -173,7 +173,8 @@ func (e *Endpoint) Write(op Op) error {
 	return e.result(callWrite, op.Peer, err)
 }
 
-// Atomic changes elements in memory of op.Peer, each atomically against every other Atomic.
+// Atomic changes elements in memory of op.Peer, which needs PeerWrite, each atomically against every other Atomic. No provider
+// here does it on more than one local and one remote segment: with Locals or Remotes it is ErrNotSupported.
 func (e *Endpoint) Atomic(op Atomic) error {
 	err := e.domain.check.atomic(&op)
 	if err == nil {
