@@ -344,6 +344,13 @@ func faultTable() []fault {
 				}
 			}}
 		}},
+		{group: "tracer", name: "a sleep is not traced", make: func(testing.TB) *mutant {
+			return &mutant{config: func(c *provider.DomainConfig) {
+				if c.Tracer != nil {
+					c.Tracer.Sleep = nil
+				}
+			}}
+		}},
 		{group: "tracer", name: "a death is not traced", make: func(testing.TB) *mutant {
 			return &mutant{config: func(c *provider.DomainConfig) {
 				if c.Tracer != nil {

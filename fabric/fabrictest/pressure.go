@@ -165,6 +165,7 @@ func testSmallQueue(e *env) {
 // testRoom: who was refused is told when there is room again, although no completion comes: the sends are quiet.
 func testRoom(e *env) {
 	a, b := e.directsOf(endpointConfig{Depth: 16, Unexpected: 4096}, provider.CQConfig{})
+	e.roomForReceives(b, 16)
 	msg := make([]byte, 2000)
 	send := func() error {
 		return a.ep.Send(provider.Op{Local: provider.Segment{Bytes: msg}, Peer: a.to, Flags: provider.Quiet})
@@ -209,6 +210,36 @@ func testRoom(e *env) {
 	if err := <-told; err != nil {
 		e.Fatalf("the receiver has taken %d messages, and who waits for room: %v", posted, err)
 	}
+}
+
+// roomForReceives posts as many receives as may be outstanding, and one in the place of one that was cancelled.
+func (e *env) roomForReceives(b *direct, depth int) {
+	e.Helper()
+	into := make([]byte, 8)
+	post := func(context int) error {
+		return b.ep.Recv(provider.Op{Local: provider.Segment{Bytes: into}, Context: uint64(context)})
+	}
+	for i := range depth {
+		if err := post(i); err != nil {
+			e.Fatalf("receive %d of %d that may be outstanding: %v", i, depth, err)
+		}
+	}
+	if err := post(depth); !errors.Is(err, provider.ErrAgain) {
+		e.Fatalf("a receive beyond the %d that may be outstanding: %v", depth, err)
+	}
+	cancel := func(context int) {
+		if !b.ep.Cancel(uint64(context)) {
+			e.Fatalf("receive %d cannot be cancelled", context)
+		}
+	}
+	cancel(0)
+	if err := post(depth); err != nil {
+		e.Fatalf("a receive in the place of one that was cancelled: %v", err)
+	}
+	for i := range depth {
+		cancel(i + 1)
+	}
+	e.until(depth+1, b)
 }
 
 // receiveSome receives n messages with one buffer, from a sender that may need progress.

@@ -131,6 +131,15 @@ func testTracer(e *env) {
 	if strings.Contains(text, "without operation") {
 		e.Errorf("the tracer heard of a post without its operation: %s", text)
 	}
+	heard := func(what string) func() bool {
+		return func() bool { return strings.Contains(a.do(request{Verb: "events"}).Text, what) }
+	}
+	e.eventually("the tracer hears that who waits sleeps", heard("sleep="))
+	e.message(b, a, from, to, 100, true)
+	e.eventually("the tracer hears that it was woken", heard("wake="))
+	if got := a.stats().Wakes; got == 0 {
+		e.Errorf("the tracer heard of a wake, Stats.Wakes is %d", got)
+	}
 	b.kill()
 	e.refusedGone(a, b, sendOp(to, 1, a.heap(8, 0).all()))
 	if text := a.do(request{Verb: "events"}).Text; !strings.Contains(text, "gone=1") {
