@@ -11,7 +11,17 @@ import (
 // testCancelSends: a send that has not started, because the peer takes no more, can be taken back: it ends once, with
 // ErrCancelled, and does not arrive, and those before it do.
 func testCancelSends(e *env) {
-	a, b := e.directsOf(endpointConfig{Depth: 16, Unexpected: 4096}, provider.CQConfig{})
+	for _, connected := range []bool{false, true} {
+		a, b := e.directsOf(endpointConfig{Depth: 16, Unexpected: 4096}, provider.CQConfig{})
+		if connected {
+			e.pingOnce(a, b)
+		}
+		e.cancelSend(a, b)
+	}
+}
+
+func (e *env) cancelSend(a, b *direct) {
+	e.Helper()
 	msg, into := make([]byte, 2000), make([]byte, 2000)
 	posted := 0
 	var err error
