@@ -156,6 +156,9 @@ func (e *env) truncate(a, b *side, to provider.Peer, tagged bool, n int, late bo
 	if c.Len != uint64(fit) {
 		e.Fatalf("%d bytes into %d: Len is %d, the bytes that were placed are %d", n, fit, c.Len, fit)
 	}
+	if c.Tag != recv.Tag || c.Source == 0 {
+		e.Fatalf("a truncated message of tag %#x does not say its tag and its sender: %s", recv.Tag, show(c))
+	}
 	b.holds("what fits", in.part(0, fit), seed)
 	if rest := b.get(in.part(fit, n-fit)); !slices.Equal(rest, pattern(n, seed+1)[fit:]) {
 		e.Fatalf("%d bytes into %d: bytes behind the buffer were written", n, fit)

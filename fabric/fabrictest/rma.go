@@ -129,6 +129,12 @@ func testRMAVectored(e *env) {
 				e.Fatalf("a vectored read of %d bytes of %s memory brought other bytes", n, kind)
 			}
 			e.writeVectored(a, b, to, op, m1, n, one, want)
+			if len(remotes) == 2 {
+				bad := op
+				bad.Remotes = slices.Clone(remotes)
+				bad.Remotes[1].Offset = m2.at(50000 - 1)
+				e.refused(a, "a vectored read whose second piece is past the end", bad, provider.ErrKey)
+			}
 		}
 	}
 }

@@ -31,6 +31,14 @@ func testStats(e *env) {
 		e.refused(a, "a read past the end", rmaOp(provider.ReadDone, to, m, 4999, 1, l.all()), provider.ErrKey)
 		want.Reads, want.Writes, want.BytesRead, want.BytesWritten, want.Errors = n, n, 500*n, 400*n, 1
 	}
+	if e.has(provider.Atomics) {
+		m, x := b.mem("register", 8, readWrite), a.heap(8, 0)
+		for range n {
+			a.post(opSpec{Kind: provider.AtomicDone, Peer: to, Key: m.key, Offset: m.at(0), Code: provider.AtomicSum, Type: provider.Uint64, Segs: []seg{x.all()}})
+		}
+		a.take(n)
+		want.Atomics = n
+	}
 	got := a.stats()
 	if got.Peers < 1 {
 		e.Errorf("a domain that has talked with a peer is connected with %d", got.Peers)
@@ -38,7 +46,8 @@ func testStats(e *env) {
 	// A read that failed may count as one.
 	got.Reads = min(got.Reads, want.Reads)
 	got = provider.Stats{
-		Sent: got.Sent, BytesSent: got.BytesSent, Reads: got.Reads, Writes: got.Writes, BytesRead: got.BytesRead, BytesWritten: got.BytesWritten, Errors: got.Errors,
+		Sent: got.Sent, BytesSent: got.BytesSent, Reads: got.Reads, Writes: got.Writes, BytesRead: got.BytesRead, BytesWritten: got.BytesWritten,
+		Atomics: got.Atomics, Errors: got.Errors,
 	}
 	if got != want {
 		e.Errorf("the initiator counts %+v, want %+v", got, want)
@@ -48,12 +57,40 @@ func testStats(e *env) {
 	}
 	e.peerStats(a, to, b.addr(), func(p provider.PeerStats) bool { return p.Sent == n && p.BytesSent == uint64(bytes) })
 	e.peerStats(b, from, a.addr(), func(p provider.PeerStats) bool { return p.Received == n && p.BytesRecv == uint64(bytes) })
+	e.waitingStats(a, b, to, from)
 	if e.has(provider.Arena) {
 		before := b.stats().Arena
 		b.arena(1<<20, 1, provider.PeerRead)
 		if grown := b.stats().Arena - before; grown < 1<<20 {
 			e.Errorf("1 MiB of arena counts as %d", grown)
 		}
+	}
+}
+
+// waitingStats sends what nobody receives at first: until somebody does, it counts.
+func (e *env) waitingStats(a, b *side, to, from provider.Peer) {
+	e.Helper()
+	const n, each = 5, 1000
+	waiting := func() uint64 {
+		for _, p := range b.do(request{Verb: "peers"}).Peers {
+			if p.Peer == from {
+				return p.Unexpected
+			}
+		}
+		return 0
+	}
+	out, in := a.heap(each, 1), b.heap(each, 0)
+	for range n {
+		a.post(sendOp(to, 1, out.all()))
+	}
+	e.eventually("messages that wait for a receive count as such", func() bool { return waiting() >= n*each })
+	for range n {
+		b.post(recvOp(2, in.all()))
+	}
+	a.take(n)
+	b.take(n)
+	if got := waiting(); got != 0 {
+		e.Errorf("all messages were received, %d bytes wait", got)
 	}
 }
 
@@ -93,6 +130,15 @@ func testTracer(e *env) {
 	}
 	if strings.Contains(text, "without operation") {
 		e.Errorf("the tracer heard of a post without its operation: %s", text)
+	}
+	heard := func(what string) func() bool {
+		return func() bool { return strings.Contains(a.do(request{Verb: "events"}).Text, what) }
+	}
+	e.eventually("the tracer hears that who waits sleeps", heard("sleep="))
+	e.message(b, a, from, to, 100, true)
+	e.eventually("the tracer hears that it was woken", heard("wake="))
+	if got := a.stats().Wakes; got == 0 {
+		e.Errorf("the tracer heard of a wake, Stats.Wakes is %d", got)
 	}
 	b.kill()
 	e.refusedGone(a, b, sendOp(to, 1, a.heap(8, 0).all()))
