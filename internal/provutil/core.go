@@ -192,12 +192,19 @@ func (c *Core) pollOnce() bool {
 
 // watch sees to it that the engine is armed again when the program polls no more. Locked.
 func (c *Core) watch() {
+	if c.manual && len(c.ringers) == 0 || c.sleeper.state == watches {
+		return // nothing to do, as mostly
+	}
+	c.watchOn()
+}
+
+func (c *Core) watchOn() {
 	s := &c.sleeper
 	if c.manual {
 		c.rearm()
 		return
 	}
-	if c.stopped || s.state == watches {
+	if c.stopped {
 		return
 	}
 	waited := c.asleep.first() != nil

@@ -81,19 +81,12 @@ func (d *domain) posted(kind provider.Kind, o *provider.Op, err error) error {
 }
 
 func (ep *endpoint) send(kind provider.Kind, o *provider.Op) error {
+	if ep.sendShort(kind, o) {
+		return nil
+	}
 	p, err := ep.begin(kind, o)
 	if err != nil {
 		return err
-	}
-	if n := len(o.Local.Bytes); p.state == pairUp && p.messages.len() == 0 && p.notes.len() == 0 && len(p.writing) == 0 && p.wroteAt == p.saidAfter &&
-		o.Flags&(provider.Fence|provider.DeliveryComplete) == 0 && o.Locals == nil && n <= maxInline && p.putShort(kind, o) {
-		p.out(o.Flags) // first: the rest is no part of the latency, and the peer polls the line that we have just taken
-		p.sent(n)
-		c := &ep.d.scratch
-		*c = provider.Completion{Context: o.Context, Kind: kind, Len: uint64(n), Source: p.peer.id}
-		ep.count(c)
-		ep.push(ep.sendCQ, o.Flags.Has(provider.Quiet))
-		return nil
 	}
 	n := p.newOp(kind, o)
 	n.pin(o)

@@ -27,6 +27,9 @@ func (d *domain) Poll() bool {
 	}
 	for i := 0; i < len(d.pairs); i++ {
 		p := d.pairs[i]
+		if p.quiet() {
+			continue
+		}
 		if p.poll() {
 			moved = true
 		}
@@ -34,9 +37,18 @@ func (d *domain) Poll() bool {
 			i-- // it ended
 		}
 	}
-	d.Flush()
-	d.reap()
+	if len(d.dirty) > 0 {
+		d.Flush()
+	}
+	if len(d.dead) > 0 || d.gone {
+		d.reap()
+	}
 	return moved
+}
+
+// quiet says that poll would find nothing to do, as mostly when a program polls.
+func (p *pair) quiet() bool {
+	return p.state == pairUp && p.dataIn.Empty() && p.controlIn.Empty() && p.lostWhy == nil && !p.busy() && !p.data.Pending() && !p.control.Pending()
 }
 
 // Flush publishes what posts have left for later.
@@ -101,7 +113,7 @@ func (p *pair) busy() bool {
 
 // stuck says whether there is anything that the peer must make room for.
 func (p *pair) stuck() bool {
-	return p.flying.len() > 0 || p.replies.len() > 0 || p.messages.len() > 0 || p.notes.len() > 0 || p.rmas.len() > 0 || p.streams.len() > 0
+	return p.flying.len()|p.replies.len()|p.messages.len()|p.notes.len()|p.rmas.len()|p.streams.len() != 0
 }
 
 // push starts and goes on with what waits for room, for blocks, or for its turn.
@@ -197,6 +209,8 @@ func (p *pair) pollData() bool {
 	return moved
 }
 
+// readData tells the peer what was taken a quarter of the lane later: a peer for whom there is no room has that much in it that is
+// to be taken still.
 func (p *pair) readData() bool {
 	moved := false
 	for range dataRecords {
@@ -236,9 +250,6 @@ func (p *pair) readData() bool {
 			p.fed()
 		}
 	}
-	if moved && p.dataIn.Flush() {
-		p.fed()
-	}
 	return moved
 }
 
@@ -270,7 +281,7 @@ func (p *pair) pollControl() bool {
 }
 
 func (p *pair) readControl() bool {
-	n := 0
+	n, chunks := 0, false
 	for ; n < controlRecords; n++ {
 		b, err := p.controlIn.Peek()
 		if err != nil {
@@ -285,6 +296,7 @@ func (p *pair) readControl() bool {
 			p.breach(err)
 			return true
 		}
+		chunks = chunks || r.op == opChunk
 		err = p.obey(r)
 		if p.state != pairUp {
 			return true
@@ -294,11 +306,12 @@ func (p *pair) readControl() bool {
 			return true
 		}
 		p.controlRead++
-		p.controlIn.Advance()
+		if p.controlIn.Advance() {
+			p.fed()
+		}
 	}
-	if n > 0 {
+	if chunks { // the peer waits for the blocks
 		p.mine.controlDone.Store(p.controlRead)
-		p.controlIn.Flush()
 		p.fed()
 	}
 	return n > 0

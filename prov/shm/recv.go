@@ -53,7 +53,9 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 	if err := provutil.CheckOpen(d, o); err != nil {
 		return err
 	}
-	d.resume() // older ones come first
+	if d.restart != nil {
+		d.resume() // older ones come first
+	}
 	if ep.receives >= ep.depth || !reserve(ep.recvCQ) {
 		return refuse(ep.recvCQ)
 	}
