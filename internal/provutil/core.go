@@ -12,7 +12,7 @@ import (
 const (
 	defaultSpin   = 2 * time.Microsecond
 	defaultYields = 8
-	spinRound     = 125 * time.Nanosecond // a poll and a Gosched, about
+	spinRound     = 60 * time.Nanosecond // a poll, and its part of a Gosched, about
 )
 
 // watchEvery is how often the sleeper looks whether a program that polled goes on to. While nobody polls
@@ -49,8 +49,9 @@ type Core struct {
 	mu     sync.Mutex
 	engine Engine
 	manual bool
-	rounds int // of the ladder: polls with Gosched
+	rounds int // of the ladder: polls, some with Gosched
 	yields int // of the ladder: polls with yield
+	yielding
 	yield  func()
 	bell   func(engine int) (Bell, error)
 	tracer provider.Tracer
@@ -105,7 +106,7 @@ func (c *Core) setSpin(d time.Duration) {
 		d = defaultSpin
 	}
 	// In rounds, not by a clock: it costs less, and the clock of a synctest bubble stands still.
-	c.rounds = max(0, int(min(d, time.Second)/spinRound))
+	c.rounds = max(0, int(min(d, time.Second/2)/spinRound))
 }
 
 // Lock takes the lock of the domain.
