@@ -256,12 +256,21 @@ func (p *pair) startLarge(o *op) bool {
 	if o.length <= eagerMax {
 		if block := p.takeBlock(true); block != nil {
 			r := record{op: opPlaced, context: o.id, words: [3]uint64{o.tag, place(block.seg, int(o.length)), block.off}}
-			o.local.Gather(0, block.bytes)
+			grows := p.grows(o)
+			if grows {
+				r.flags = recGrows
+				block.grown.Store(0)
+			} else {
+				o.local.Gather(0, block.bytes)
+			}
 			if !p.place(o, &r) {
 				p.giveBlock(block)
 				return false
 			}
 			o.block, o.role = block, roleAck
+			if grows {
+				p.grow(o)
+			}
 			return true
 		}
 		if p.state != pairUp {
@@ -308,6 +317,7 @@ func (p *pair) accept(r *record) bool {
 		var n uint64
 		k.seg, n = unplace(r.words[1])
 		k.off, a.len, k.ack = r.words[2], n, true
+		k.grows = r.flags&recGrows != 0
 	case opOffer:
 		a.len = r.words[1]
 		if p.state == pairDraining {

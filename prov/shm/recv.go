@@ -291,14 +291,20 @@ func (p *pair) fetch(r *recv, a *arrival, k *kept, base, n uint64) {
 		p.ep.filled(r, p.peer, a, base, 0, provider.ErrPeerGone)
 		return
 	}
-	if n <= copyBytes {
+	grown, ok := k.growing(s)
+	if !ok {
+		p.breach(fmt.Errorf("%w: message of %d bytes at %d of segment %d grows", errRecord, a.len, k.off, k.seg))
+		p.ep.filled(r, p.peer, a, base, 0, provider.ErrPeerGone)
+		return
+	}
+	if n <= copyBytes && (grown == nil || grown.Load() >= n) {
 		r.Buffer.Scatter(base, b[:n])
 		p.taken(k.context)
 		p.ep.filled(r, p.peer, a, base, n, nil)
 		return
 	}
 	o := p.receive(r, a, base, n)
-	o.src, o.answers = b, k.context
+	o.src, o.answers, o.grown = b, k.context, grown
 	p.copies.push(o)
 	p.d.more = true
 }
@@ -316,7 +322,15 @@ func (p *pair) pushCopies() bool {
 		return false
 	}
 	o := *p.copies.front()
-	part := o.src[o.within:min(o.length, o.within+copyBytes)]
+	part := o.src[o.within:min(o.length, o.within+copyBytes, max(o.within, o.there()))]
+	if len(part) == 0 {
+		if p.state != pairDraining {
+			return false // the sender is about to copy it
+		}
+		p.copies.pop() // it was not sent in full
+		p.d.received(o, p.peer.why)
+		return true
+	}
 	o.recv.Buffer.Scatter(o.at+o.within, part)
 	if o.within += uint64(len(part)); o.within == o.length {
 		p.copies.pop()
