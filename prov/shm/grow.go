@@ -11,7 +11,7 @@ import (
 // before it is copied, and grows there: the receiver copies the first part while the sender copies the second one. How many bytes are
 // there says a word of the block, which the sender writes.
 const (
-	growPiece = 16 << 10  // bytes that are shown at a time
+	growPiece = 16 << 10 // bytes that are shown at a time
 	grownOff  = eagerMax // of the word in the block: no message there is longer
 )
 

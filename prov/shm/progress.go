@@ -212,7 +212,7 @@ func (p *pair) pollData() bool {
 // readData tells the peer what was taken a quarter of the lane later: a peer for whom there is no room has that much in it that is
 // to be taken still.
 func (p *pair) readData() bool {
-	moved := false
+	moved, matched := false, false
 	for range dataRecords {
 		b, err := p.dataIn.Peek()
 		if err != nil {
@@ -223,11 +223,14 @@ func (p *pair) readData() bool {
 			break
 		}
 		if p.takeShort(b) {
-			moved = true
+			moved, matched = true, true
 			if p.dataIn.Advance() {
 				p.fed()
 			}
 			continue
+		}
+		if matched && !p.d.looks && p.unexpected(b) {
+			break // the program gets those that it has waited for first, and may post receives for the others, which saves a copy
 		}
 		r := &p.d.record
 		if err := r.parse(b, false); err != nil {

@@ -155,7 +155,9 @@ func (ep *endpoint) hand(r *recv, m *waiting) {
 
 // look carries out a receive with Peek or Claim.
 func (ep *endpoint) look(r *recv) {
+	ep.d.looks = true
 	ep.d.core.Poll() // what has arrived counts
+	ep.d.looks = false
 	var m *waiting
 	peek := r.Flags.Has(provider.Peek)
 	if peek {

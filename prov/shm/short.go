@@ -106,6 +106,15 @@ func (p *pair) takeShort(b []byte) bool {
 	return true
 }
 
+// unexpected says whether b is a short message that no receive waits for.
+func (p *pair) unexpected(b []byte) bool {
+	if len(b) < 3*wordLen {
+		return false
+	}
+	w := binary.LittleEndian.Uint64(b)
+	return uint8(w) == opInline && w>>8&^shortFlags == 0 && p.ep.matcher.Match(w>>8&recTagged != 0, p.peer.id, binary.LittleEndian.Uint64(b[wordLen:])) == nil
+}
+
 // received counts a message.
 func (p *pair) received(n uint64) {
 	p.d.stats.Received++
