@@ -12,7 +12,7 @@ import (
 const (
 	defaultSpin   = 2 * time.Microsecond
 	defaultYields = 8
-	spinRound     = 125 * time.Nanosecond // a poll and a Gosched, about
+	spinRound     = 60 * time.Nanosecond // a poll, and its part of a Gosched, about
 )
 
 // watchEvery is how often the sleeper looks whether a program that polled goes on to. While nobody polls
@@ -49,8 +49,9 @@ type Core struct {
 	mu     sync.Mutex
 	engine Engine
 	manual bool
-	rounds int // of the ladder: polls with Gosched
+	rounds int // of the ladder: polls, some with Gosched
 	yields int // of the ladder: polls with yield
+	yielding
 	yield  func()
 	bell   func(engine int) (Bell, error)
 	tracer provider.Tracer
@@ -105,7 +106,7 @@ func (c *Core) setSpin(d time.Duration) {
 		d = defaultSpin
 	}
 	// In rounds, not by a clock: it costs less, and the clock of a synctest bubble stands still.
-	c.rounds = max(0, int(min(d, time.Second)/spinRound))
+	c.rounds = max(0, int(min(d, time.Second/2)/spinRound))
 }
 
 // Lock takes the lock of the domain.
@@ -192,12 +193,19 @@ func (c *Core) pollOnce() bool {
 
 // watch sees to it that the engine is armed again when the program polls no more. Locked.
 func (c *Core) watch() {
+	if c.manual && len(c.ringers) == 0 || c.sleeper.state == watches {
+		return // nothing to do, as mostly
+	}
+	c.watchOn()
+}
+
+func (c *Core) watchOn() {
 	s := &c.sleeper
 	if c.manual {
 		c.rearm()
 		return
 	}
-	if c.stopped || s.state == watches {
+	if c.stopped {
 		return
 	}
 	waited := c.asleep.first() != nil

@@ -2,7 +2,6 @@ package provutil
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 )
@@ -107,26 +106,6 @@ func (c *Core) waitFor(ctx context.Context, q waitable, w *waiter) error {
 			c.sleepHere(ctx, w)
 		}
 	}
-}
-
-// ladder polls for a while, and lets goroutines, then processes, run in between. Locked, and unlocks meanwhile.
-func (c *Core) ladder(q waitable, w *waiter) bool {
-	c.spinning++
-	defer func() { c.spinning-- }()
-	for i := range c.rounds + c.yields {
-		c.mu.Unlock()
-		if i < c.rounds {
-			runtime.Gosched()
-		} else {
-			c.yield()
-		}
-		c.mu.Lock()
-		c.pollOnce()
-		if q.over(w) || c.stopped {
-			return q.over(w)
-		}
-	}
-	return false
 }
 
 // sleepHere sleeps until w is woken. Locked, and unlocks meanwhile.

@@ -81,19 +81,12 @@ func (d *domain) posted(kind provider.Kind, o *provider.Op, err error) error {
 }
 
 func (ep *endpoint) send(kind provider.Kind, o *provider.Op) error {
+	if ep.sendShort(kind, o) {
+		return nil
+	}
 	p, err := ep.begin(kind, o)
 	if err != nil {
 		return err
-	}
-	if n := len(o.Local.Bytes); p.state == pairUp && p.messages.len() == 0 && p.notes.len() == 0 && len(p.writing) == 0 && p.wroteAt == p.saidAfter &&
-		o.Flags&(provider.Fence|provider.DeliveryComplete) == 0 && o.Locals == nil && n <= maxInline && p.putShort(kind, o) {
-		p.out(o.Flags) // first: the rest is no part of the latency, and the peer polls the line that we have just taken
-		p.sent(n)
-		c := &ep.d.scratch
-		*c = provider.Completion{Context: o.Context, Kind: kind, Len: uint64(n), Source: p.peer.id}
-		ep.count(c)
-		ep.push(ep.sendCQ, o.Flags.Has(provider.Quiet))
-		return nil
 	}
 	n := p.newOp(kind, o)
 	n.pin(o)
@@ -263,12 +256,21 @@ func (p *pair) startLarge(o *op) bool {
 	if o.length <= eagerMax {
 		if block := p.takeBlock(true); block != nil {
 			r := record{op: opPlaced, context: o.id, words: [3]uint64{o.tag, place(block.seg, int(o.length)), block.off}}
-			o.local.Gather(0, block.bytes)
+			grows := p.grows(o)
+			if grows {
+				r.flags = recGrows
+				block.grown.Store(0)
+			} else {
+				o.local.Gather(0, block.bytes)
+			}
 			if !p.place(o, &r) {
 				p.giveBlock(block)
 				return false
 			}
 			o.block, o.role = block, roleAck
+			if grows {
+				p.grow(o)
+			}
 			return true
 		}
 		if p.state != pairUp {
@@ -315,6 +317,7 @@ func (p *pair) accept(r *record) bool {
 		var n uint64
 		k.seg, n = unplace(r.words[1])
 		k.off, a.len, k.ack = r.words[2], n, true
+		k.grows = r.flags&recGrows != 0
 	case opOffer:
 		a.len = r.words[1]
 		if p.state == pairDraining {

@@ -1,6 +1,8 @@
 package shm
 
 import (
+	"sync/atomic"
+
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/provutil"
 )
@@ -56,10 +58,11 @@ type op struct {
 	block *bounce // lent
 
 	// receives
-	recv *provutil.Recv
-	at   uint64 // Multi: where in the buffer
-	arr  arrival
-	src  []byte // the message, in the sender's memory
+	recv  *provutil.Recv
+	at    uint64 // Multi: where in the buffer
+	arr   arrival
+	src   []byte         // the message, in the sender's memory
+	grown *atomic.Uint64 // how many bytes of src are there; nil: all
 
 	// served writes
 	target  *memory

@@ -28,6 +28,9 @@ func (d *domain) Poll() bool {
 	}
 	for i := 0; i < len(d.pairs); i++ {
 		p := d.pairs[i]
+		if p.quiet() {
+			continue
+		}
 		if p.poll() {
 			moved = true
 		}
@@ -35,9 +38,18 @@ func (d *domain) Poll() bool {
 			i-- // it ended
 		}
 	}
-	d.Flush()
-	d.reap()
+	if len(d.dirty) > 0 {
+		d.Flush()
+	}
+	if len(d.dead) > 0 || d.gone {
+		d.reap()
+	}
 	return moved
+}
+
+// quiet says that poll would find nothing to do, as mostly when a program polls.
+func (p *pair) quiet() bool {
+	return p.state == pairUp && p.dataIn.Empty() && p.controlIn.Empty() && p.lostWhy == nil && !p.busy() && !p.data.Pending() && !p.control.Pending()
 }
 
 // Flush publishes what posts have left for later.
@@ -103,7 +115,7 @@ func (p *pair) busy() bool {
 
 // stuck says whether there is anything that the peer must make room for.
 func (p *pair) stuck() bool {
-	return p.flying.len() > 0 || p.replies.len() > 0 || p.messages.len() > 0 || p.notes.len() > 0 || p.rmas.len() > 0 || p.streams.len() > 0
+	return p.flying.len()|p.replies.len()|p.messages.len()|p.notes.len()|p.rmas.len()|p.streams.len() != 0
 }
 
 // push starts and goes on with what waits for room, for blocks, or for its turn.
@@ -199,8 +211,10 @@ func (p *pair) pollData() bool {
 	return moved
 }
 
+// readData tells the peer what was taken a quarter of the lane later: a peer for whom there is no room has that much in it that is
+// to be taken still.
 func (p *pair) readData() bool {
-	moved := false
+	moved, matched := false, false
 	for range dataRecords {
 		b, err := p.dataIn.Peek()
 		if err != nil {
@@ -211,11 +225,14 @@ func (p *pair) readData() bool {
 			break
 		}
 		if p.takeShort(b) {
-			moved = true
+			moved, matched = true, true
 			if p.dataIn.Advance() {
 				p.fed()
 			}
 			continue
+		}
+		if matched && !p.d.looks && p.unexpected(b) {
+			break // the program gets those that it has waited for first, and may post receives for the others, which saves a copy
 		}
 		r := &p.d.record
 		if err := r.parse(b, false); err != nil {
@@ -240,9 +257,6 @@ func (p *pair) readData() bool {
 		if p.dataIn.Advance() {
 			p.fed()
 		}
-	}
-	if moved && p.dataIn.Flush() {
-		p.fed()
 	}
 	return moved
 }
@@ -277,7 +291,7 @@ func (p *pair) pollControl() bool {
 }
 
 func (p *pair) readControl() bool {
-	n := 0
+	n, chunks := 0, false
 	for ; n < controlRecords; n++ {
 		b, err := p.controlIn.Peek()
 		if err != nil {
@@ -292,6 +306,7 @@ func (p *pair) readControl() bool {
 			p.breach(err)
 			return true
 		}
+		chunks = chunks || r.op == opChunk
 		if p.state == pairDraining {
 			p.obeyLate(r)
 		} else {
@@ -305,13 +320,12 @@ func (p *pair) readControl() bool {
 			return true
 		}
 		p.controlRead++
-		p.controlIn.Advance()
-	}
-	if n > 0 {
-		if p.state == pairUp {
-			p.mine.controlDone.Store(p.controlRead) // else a dying peer would take it for done
+		if p.controlIn.Advance() {
+			p.fed()
 		}
-		p.controlIn.Flush()
+	}
+	if chunks && p.state == pairUp { // the peer waits for the blocks; a dying one would take more for done
+		p.mine.controlDone.Store(p.controlRead)
 		p.fed()
 	}
 	return n > 0

@@ -59,6 +59,7 @@ const (
 	recLast               // the last chunk
 	recWhole              // all bytes of the write are here
 	recResult             // of an atomic: the old elements are wanted
+	recGrows              // of a placed message: its bytes come while it is read, see grow.go
 	recFlags  = 1<<iota - 1
 )
 

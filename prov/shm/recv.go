@@ -54,7 +54,9 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 	if err := provutil.CheckOpen(d, o); err != nil {
 		return err
 	}
-	d.resume() // older ones come first
+	if d.restart != nil {
+		d.resume() // older ones come first
+	}
 	if ep.receives >= ep.depth || !reserve(ep.recvCQ) {
 		return refuse(ep.recvCQ)
 	}
@@ -152,7 +154,9 @@ func (ep *endpoint) hand(r *recv, m *waiting) {
 
 // look carries out a receive with Peek or Claim.
 func (ep *endpoint) look(r *recv) {
+	ep.d.looks = true
 	ep.d.core.Poll() // what has arrived counts
+	ep.d.looks = false
 	var m *waiting
 	peek := r.Flags.Has(provider.Peek)
 	if peek {
@@ -289,14 +293,20 @@ func (p *pair) fetch(r *recv, a *arrival, k *kept, base, n uint64) {
 		p.ep.filled(r, p.peer, a, base, 0, provider.ErrPeerGone)
 		return
 	}
-	if n <= copyBytes {
+	grown, ok := k.growing(s)
+	if !ok {
+		p.breach(fmt.Errorf("%w: message of %d bytes at %d of segment %d grows", errRecord, a.len, k.off, k.seg))
+		p.ep.filled(r, p.peer, a, base, 0, provider.ErrPeerGone)
+		return
+	}
+	if n <= copyBytes && (grown == nil || grown.Load() >= n) {
 		r.Buffer.Scatter(base, b[:n])
 		p.taken(k.context)
 		p.ep.filled(r, p.peer, a, base, n, nil)
 		return
 	}
 	o := p.receive(r, a, base, n)
-	o.src, o.answers = b, k.context
+	o.src, o.answers, o.grown = b, k.context, grown
 	p.copies.push(o)
 	p.d.more = true
 }
@@ -314,7 +324,15 @@ func (p *pair) pushCopies() bool {
 		return false
 	}
 	o := *p.copies.front()
-	part := o.src[o.within:min(o.length, o.within+copyBytes)]
+	part := o.src[o.within:min(o.length, o.within+copyBytes, max(o.within, o.there()))]
+	if len(part) == 0 {
+		if p.state != pairDraining {
+			return false // the sender is about to copy it
+		}
+		p.copies.pop() // it was not sent in full
+		p.d.received(o, p.peer.why)
+		return true
+	}
 	o.recv.Buffer.Scatter(o.at+o.within, part)
 	if o.within += uint64(len(part)); o.within == o.length {
 		p.copies.pop()
