@@ -1,6 +1,10 @@
 package fabrictest
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -32,8 +36,7 @@ func testOthersGoOn(e *env) {
 			a.post(sendOp(toB, i, out.part(0, 5000)))
 		}
 		pause(time.Duration(e.rnd.IntN(500)) * time.Microsecond)
-		b.signal(syscall.SIGSTOP)
-		pause(20 * time.Millisecond)
+		b.stop()
 		a.post(sendOp(toB, 100, out.all()).with(provider.DeliveryComplete, 0))
 		waits := 1
 		if e.has(provider.RMA) {
@@ -79,4 +82,36 @@ func testOthersGoOn(e *env) {
 		}
 	}
 	a.none("all has ended")
+}
+
+// stop stops the side's process, and returns when none of its threads runs: the first to hear of the signal tells the others, when it
+// gets to run.
+func (s *side) stop() {
+	s.e.Helper()
+	s.signal(syscall.SIGSTOP)
+	group := s.remote.p.Pid()
+	s.e.eventually("the process is stopped", func() bool {
+		all, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*/stat")
+		if err != nil {
+			s.e.Fatal(err)
+		}
+		stopped := 0
+		for _, name := range all {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				continue // it has ended
+			}
+			var state string
+			var parent, of int
+			rest := string(text[strings.LastIndexByte(string(text), ')')+1:]) // behind the name
+			if _, err := fmt.Sscan(rest, &state, &parent, &of); err != nil || of != group {
+				continue
+			}
+			if state != "T" {
+				return false
+			}
+			stopped++
+		}
+		return stopped > 0
+	})
 }
