@@ -31,6 +31,7 @@ type agent struct {
 	stop    context.CancelFunc // ends the collecting
 	stopped sync.WaitGroup
 	storms  *stormEnd
+	stormed *slots // of the last storm
 	events  events
 	log     journal
 

@@ -81,6 +81,7 @@ func groups() []group {
 		{name: "one-dies", needs: msg, run: testOnePeerDies},
 		{name: "kill-F33-F34", needs: msg, procs: 2, run: testKill},
 		{name: "stop-F34", needs: msg, procs: 2, run: testStop},
+		{name: "others-go-on-F34", needs: msg, procs: 2, run: testOthersGoOn},
 		{name: "close-ends", needs: msg, run: testCloseEnds},
 		{name: "close-races", needs: msg, run: testCloseRaces},
 

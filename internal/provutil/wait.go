@@ -112,6 +112,7 @@ func (c *Core) waitFor(ctx context.Context, q waitable, w *waiter) error {
 func (c *Core) sleepHere(ctx context.Context, w *waiter) {
 	if c.parker == nil && c.spinning == 0 && c.settle() {
 		c.engine.Poll()
+		c.Nudge() // if that is all, nobody else would arm
 		return
 	}
 	c.asleep.add(&w.sleep)
