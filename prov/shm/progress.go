@@ -223,6 +223,14 @@ func (p *pair) readData() bool {
 		if r.flags&recAfter != 0 && !p.reach(r.after) {
 			return true
 		}
+		if r.op == opMove {
+			if err := p.laneMoved(); err != nil {
+				p.breach(err)
+				return true
+			}
+			moved = true
+			continue
+		}
 		ok := p.accept(r)
 		if p.state != pairUp && p.state != pairDraining {
 			return true
