@@ -279,7 +279,7 @@ func TestHostileLane(t *testing.T) {
 		"short":     func(_ *testing.T, p *pair) { _, _ = p.sock.Send(seal(append(appendHead(nil, kindLane), 1), 0)) },
 		"move":      func(_ *testing.T, p *pair) { record(p, opMove) },
 		"agreement": func(_ *testing.T, p *pair) { record(p, opLane) },
-		"too far": func(t *testing.T, p *pair) { offer(p, laneSize(laneSteps+1), file(t, laneSize(laneSteps+1))) },
+		"too far":   func(t *testing.T, p *pair) { offer(p, laneSize(laneSteps+1), file(t, laneSize(laneSteps+1))) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			victim := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
