@@ -52,7 +52,7 @@ type cross struct {
 	read   func(pid int, remote uint64, local []byte, g sys.Guard, f sys.Features) error
 }
 
-// closed says whether the options keep peers from reading our memory.
+// crossClosed says whether the options keep peers from reading our memory.
 func (o *options) crossClosed() bool {
 	var missing *sys.UnsupportedError
 	return o.cma == cmaOff || errors.As(o.features.Check(sys.CrossMemory), &missing) && missing.Err == nil
