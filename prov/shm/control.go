@@ -26,6 +26,8 @@ func (p *pair) obey(r *record) error {
 		return p.serveAtomic(r)
 	case opOld:
 		return p.old(r)
+	case opLane:
+		return p.laneAgreed()
 	}
 	return errRecord
 }

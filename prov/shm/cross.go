@@ -52,7 +52,7 @@ type cross struct {
 	read   func(pid int, remote uint64, local []byte, g sys.Guard, f sys.Features) error
 }
 
-// closed says whether the options keep peers from reading our memory.
+// crossClosed says whether the options keep peers from reading our memory.
 func (o *options) crossClosed() bool {
 	var missing *sys.UnsupportedError
 	return o.cma == cmaOff || errors.As(o.features.Check(sys.CrossMemory), &missing) && missing.Err == nil
@@ -169,19 +169,14 @@ func (p *pair) crossNow(o *op) int {
 	d := p.d
 	o.role = roleCopying
 	p.ep.copying++
-	p.users++
 	d.core.Unlock()
 	err := p.crossCopy(o, at, o.start, s.Len)
 	d.core.Lock()
 	o.role = roleQueued
-	p.users--
 	if p.ep.copying--; p.ep.copying == 0 && p.ep.closed {
 		d.copied.Broadcast()
 	}
-	if p.state != pairUp { // who ended the pair has left the operation to us, with an error
-		if p.state == pairEnded && p.users == 0 {
-			d.dead = append(d.dead, p)
-		}
+	if p.state != pairUp { // who ended the pair has left the operation to us, with an error; its memory may be gone
 		return foundError
 	}
 	return p.crossed(o, s, err)
@@ -254,7 +249,6 @@ func (p *pair) crossed(o *op, s provider.RemoteSegment, err error) int {
 		p.cross.reads++
 		return foundDone
 	}
-	o.within = 0
 	switch {
 	case errors.Is(err, syscall.ESRCH): // it is dying: what waits for it will be told so
 	case p.d.opts.cma == cmaOn:

@@ -170,7 +170,7 @@ func (p *pair) inline(kind provider.Kind, f provider.Flags, tag, data uint64, v 
 	}
 	b, err := p.data.Reserve(recordLen(r.op, r.flags) + int(v.Len()))
 	if err != nil {
-		return p.noRoom(err)
+		return p.dataFull(err)
 	}
 	v.Gather(0, b[r.put(b):])
 	p.commit(&r)
@@ -187,7 +187,8 @@ func (p *pair) commit(r *record) {
 
 // pushMessages starts what goes into the data lane, each kind in its order.
 func (p *pair) pushMessages() bool {
-	moved := p.pushLane(&p.notes)
+	moved := p.moveLane()
+	moved = p.pushLane(&p.notes) || moved
 	return p.pushLane(&p.messages) || moved
 }
 
@@ -297,7 +298,7 @@ func (p *pair) place(o *op, r *record) bool {
 	p.head(r, o.kind, o.flags, o.data)
 	b, err := p.data.Reserve(recordLen(r.op, r.flags))
 	if err != nil {
-		return p.noRoom(err)
+		return p.dataFull(err)
 	}
 	r.put(b)
 	p.commit(r)

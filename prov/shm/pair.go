@@ -63,6 +63,7 @@ type pair struct {
 	rung      uint64        // the epoch of the peer's for which we have rung
 
 	rings
+	growth      growth
 	controlSent uint64 // records
 	controlRead uint64
 	wroteAt     uint64 // controlSent after the last part of a write
@@ -276,6 +277,7 @@ func (p *pair) release() {
 			delete(p.segments, i)
 		}
 	}
+	p.growth.release()
 	if p.users > 0 {
 		return // the last one does the rest
 	}

@@ -245,6 +245,14 @@ func (p *pair) readData() bool {
 			}
 			return true
 		}
+		if r.op == opMove {
+			if err := p.laneMoved(); err != nil {
+				p.breach(err)
+				return true
+			}
+			moved = true
+			continue
+		}
 		ok := p.accept(r)
 		if p.state != pairUp && p.state != pairDraining {
 			return true

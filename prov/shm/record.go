@@ -31,6 +31,8 @@ import (
 //	opDone     control  yes      -                      -     -                -
 //	opAtomic   control  yes      key, offset, kind      -     operands         opOld
 //	opOld      control  yes      -                      -     old elements     -
+//	opLane     control  -        -                      -     -                -
+//	opMove     data     -        -                      -     -                -
 //
 // The data of opRead and opWrite is the position in the initiator's buffer at which the piece starts; opClear
 // brings it back.
@@ -47,6 +49,8 @@ const (
 	opDone              // the operation has ended, with a status
 	opAtomic            // atomic operation
 	opOld               // its result
+	opLane              // the larger data lane that was offered is mapped
+	opMove              // the next record is in it
 	opCount
 )
 
@@ -91,6 +95,7 @@ var forms = [opCount]form{
 	opInline: {false, 1, false}, opPlaced: {true, 3, false}, opOffer: {true, 2, false}, opNote: {false, 1, false},
 	opAck: {true, 0, true}, opClear: {true, 2, true}, opChunk: {true, 3, true}, opRead: {true, 3, true}, opWrite: {true, 3, true},
 	opDone: {true, 0, true}, opAtomic: {true, 3, true}, opOld: {true, 0, true},
+	opLane: {false, 0, true}, opMove: {false, 0, false},
 }
 
 // errRecord is wrapped by what a record can have wrong.

@@ -251,6 +251,7 @@ func (p *pair) pushRMAs() bool {
 			return true
 		}
 		if !ok && o.err == nil {
+			moved = moved || budget < copyBytes // else nobody comes to go on with it
 			break
 		}
 		p.rmas.pop()

@@ -155,7 +155,7 @@ func (p *pair) mapped() uint64 {
 		n += uint64(len(s.m.Bytes()))
 	}
 	if p.theirs.m != nil {
-		n += lanesSize * 2
+		n += lanesSize*2 + p.growth.bytes()
 	}
 	return n
 }

@@ -55,7 +55,7 @@ func (p *pair) putShort(kind provider.Kind, o *provider.Op) bool {
 	}
 	b, err := p.data.Reserve(head + n)
 	if err != nil {
-		return p.noRoom(err)
+		return p.dataFull(err)
 	}
 	binary.LittleEndian.PutUint64(b, opInline|flags<<8)
 	binary.LittleEndian.PutUint64(b[wordLen:], o.Tag)
