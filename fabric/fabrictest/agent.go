@@ -376,7 +376,7 @@ func (a *agent) post(n int, s opSpec) error {
 	return a.o.persist(func() error { return a.eps[n].Atomic(at) })
 }
 
-// persist posts, and where the run wants it posts again what was refused for now.
+// persist posts, and where the run wants it posts again what was refused, when it may be tried again.
 func (o *opener) persist(post func() error) error {
 	err := post()
 	for left := 100; o.again && left > 0 && errors.Is(err, provider.ErrAgain); left-- {

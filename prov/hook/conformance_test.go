@@ -23,7 +23,7 @@ var hooks = map[string]Config{
 	"refusals": {Rules: []Rule{{At: Posts, Chance: 0.2, Err: provider.ErrAgain}}},
 }
 
-// underRefusals are the groups in which a program posts again what was refused for now, as every program must: not those about
+// underRefusals are the groups in which a program posts again what was refused, as every program must: not those about
 // back-pressure, which tell a refusal from another.
 var underRefusals = []string{
 	"messages", "truncation", "vectored", "self", "tagged", "peek", "directed", "multi-receive", "inject-F43", "flags-F44", "order", "data-order", "many",
