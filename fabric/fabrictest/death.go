@@ -278,7 +278,7 @@ func (e *env) joinStorm(s *side) {
 // within runs do and fails the test if it takes longer.
 func within(e *env, limit time.Duration, what string, do func()) {
 	e.Helper()
-	late := watchLateness()
+	late := e.lateness()
 	defer late.stop()
 	began := time.Now()
 	do()

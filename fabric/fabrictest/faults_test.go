@@ -245,7 +245,7 @@ func faultTable() []fault {
 		{group: "data-order", name: "data overtakes", make: on(func(c *provider.Completion) { c.Data++ }, provider.RemoteWrite)},
 		{group: "many", name: "one comes twice", make: nth(100, recv, 2)},
 		{group: "many", name: "one is another", make: on(func(c *provider.Completion) {
-			if c.Data == 300 {
+			if c.Data == 100 {
 				c.Data--
 			}
 		}, recv, trecv)},

@@ -34,7 +34,7 @@ func testIdle(e *env) {
 	e.quietFor(a, b, period)
 	// And it is awake at once.
 	out := a.heap(8, 4)
-	late := watchLateness()
+	late := e.lateness()
 	began := time.Now()
 	a.post(sendOp(to[7], 1, out.all()))
 	b.one(provider.RecvDone, 7)
