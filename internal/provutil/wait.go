@@ -133,6 +133,7 @@ func (c *Core) ladder(q waitable, w *waiter) bool {
 func (c *Core) sleepHere(ctx context.Context, w *waiter) {
 	if c.parker == nil && c.spinning == 0 && c.settle() {
 		c.engine.Poll()
+		c.Nudge() // if that is all, nobody else would arm
 		return
 	}
 	c.asleep.add(&w.sleep)
