@@ -2,7 +2,6 @@ package provutil
 
 import (
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -46,7 +45,7 @@ type CoreConfig struct {
 //
 // Its methods are safe for concurrent use as far as their docs say locked or unlocked.
 type Core struct {
-	mu     sync.Mutex
+	mu     lock
 	engine Engine
 	manual bool
 	rounds int // of the ladder: polls, some with Gosched
@@ -83,6 +82,7 @@ func NewCore(e Engine, c CoreConfig) *Core {
 	if c.Tracer != nil {
 		k.tracer = *c.Tracer
 	}
+	k.mu.nudge = k.Nudge
 	k.asleep.init()
 	k.sleeper.init()
 	if f, ok := e.(Flusher); ok {
@@ -154,13 +154,36 @@ func (c *Core) Stop() {
 	<-c.vacant
 }
 
-// Poll moves what can move, for a post or a close. It does not change who watches. Locked.
-func (c *Core) Poll() bool { return c.engine.Poll() }
+// Poll moves what can move, once, for a post or a close: if something did, more may (Later). It does not change who watches. Locked.
+func (c *Core) Poll() {
+	if c.engine.Poll() {
+		c.Later()
+	}
+}
 
-// Nudge makes the sleeper poll soon, for a post that left work to do which no peer rings for. In manual mode, where the
-// program's next call does it, a parked wait is woken. Locked.
+// poll is Engine.Poll for those who go on while something moves. Locked.
+func (c *Core) poll() bool {
+	c.mu.later = false // this is that poll
+	return c.moved(c.engine.Poll())
+}
+
+// moved is whether to go on, after the engine says whether something moved. What it has left counts. Locked.
+func (c *Core) moved(moved bool) bool {
+	moved = moved || c.mu.later
+	c.mu.later = false
+	return moved
+}
+
+// Nudge makes the sleeper poll soon. In manual mode, where the program's next call does it, a parked wait is woken, or the event
+// loops that rely on being told. Locked.
 func (c *Core) Nudge() {
-	if !c.manual || c.parker != nil {
+	switch {
+	case c.stopped:
+	case c.manual && c.parker == nil:
+		for _, q := range c.ringers {
+			q.announce()
+		}
+	default:
 		c.engine.Unpark()
 		c.sleeper.kick()
 	}
@@ -188,7 +211,7 @@ func (c *Core) pollOnce() bool {
 	if c.armed && c.parker == nil {
 		c.disarm()
 	}
-	return c.engine.Poll()
+	return c.poll()
 }
 
 // watch sees to it that the engine is armed again when the program polls no more. Locked.
@@ -239,14 +262,15 @@ func (c *Core) settleFor() bool {
 	if !c.settle() {
 		return false
 	}
-	c.engine.Poll()
-	c.Nudge() // the sleeper goes on
+	c.poll()
+	c.Later() // the sleeper goes on
 	return true
 }
 
 // arm arms the engine; true means that it is not, since something has come. Locked.
 func (c *Core) arm() bool {
-	if c.engine.Arm() {
+	c.mu.later = false
+	if c.moved(c.engine.Arm()) {
 		c.engine.Disarm()
 		return true
 	}

@@ -41,7 +41,7 @@ func (s *sleeper) run(c *Core) {
 	defer c.mu.Unlock()
 	for !c.stopped {
 		s.state = running
-		if c.engine.Poll() {
+		if c.poll() {
 			c.mu.Unlock() // others get their turn
 			c.mu.Lock()
 			continue

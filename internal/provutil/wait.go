@@ -100,6 +100,9 @@ func (c *Core) waitFor(ctx context.Context, q waitable, w *waiter) error {
 			c.watch()
 			return nil
 		}
+		if c.stopped { // while it polled: nobody would wake it
+			continue
+		}
 		if c.manual && c.parker == nil {
 			c.parkHere(ctx, w)
 		} else {
@@ -111,8 +114,8 @@ func (c *Core) waitFor(ctx context.Context, q waitable, w *waiter) error {
 // sleepHere sleeps until w is woken. Locked, and unlocks meanwhile.
 func (c *Core) sleepHere(ctx context.Context, w *waiter) {
 	if c.parker == nil && c.spinning == 0 && c.settle() {
-		c.engine.Poll()
-		c.Nudge() // if that is all, nobody else would arm
+		c.poll()
+		c.Later() // if that is all, nobody else would arm
 		return
 	}
 	c.asleep.add(&w.sleep)
@@ -128,7 +131,7 @@ func (c *Core) sleepHere(ctx context.Context, w *waiter) {
 // parkHere is sleepHere for the wait that parks in the engine, in manual mode. Locked, and unlocks meanwhile.
 func (c *Core) parkHere(ctx context.Context, w *waiter) {
 	if !c.armed && c.arm() {
-		c.engine.Poll()
+		c.poll()
 		return
 	}
 	c.parker = w
@@ -150,7 +153,7 @@ func (c *Core) parkHere(ctx context.Context, w *waiter) {
 		close(c.vacant)
 		return
 	}
-	c.engine.Poll()
+	c.poll()
 }
 
 // handOver gives the role of the parked wait to another one, or to an event loop, when nobody has it. Locked.
