@@ -161,7 +161,7 @@ func (p *pair) chunk(r *record) error {
 		if last {
 			return p.pieceDone(o, statusError(r.status))
 		}
-	case o.role == roleReceive:
+	case o.role == roleReceive && o.src == nil: // else we copy it ourselves
 		o.recv.Buffer.Scatter(o.at+pos, b)
 		if last {
 			p.d.received(o, nil)

@@ -83,6 +83,7 @@ func (d *domain) open(c provider.DomainConfig) (err error) {
 	if c.Tracer != nil {
 		d.tracer = *c.Tracer
 	}
+	d.ops.Veil()
 	d.info.Progress = []provider.Progress{c.Progress}
 	if d.poller, err = sys.NewPoller(); err != nil {
 		return systemError(err)

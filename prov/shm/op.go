@@ -59,7 +59,8 @@ type op struct {
 	recv *provutil.Recv
 	at   uint64 // Multi: where in the buffer
 	arr  arrival
-	src  []byte // the message, in the sender's memory
+	src  []byte          // the message, in the sender's memory
+	seg  *foreignSegment // where src lies
 
 	// served writes
 	target  *memory
@@ -147,6 +148,10 @@ func (d *domain) free(o *op) {
 	}
 	if o.block != nil {
 		o.pair.giveBlock(o.block)
+	}
+	if o.seg != nil {
+		o.seg.users--
+		o.seg.unmap()
 	}
 	d.locals.put(o.local.More)
 	d.remotes.put(o.remotes)

@@ -296,7 +296,8 @@ func (p *pair) fetch(r *recv, a *arrival, k *kept, base, n uint64) {
 		return
 	}
 	o := p.receive(r, a, base, n)
-	o.src, o.answers = b, k.context
+	o.src, o.seg, o.answers = b, s, k.context
+	s.users++ // the sender may drop it meanwhile
 	p.copies.push(o)
 	p.d.more = true
 }
