@@ -18,7 +18,7 @@ func (p *pair) connect() {
 	var err error
 	if p.peer.why != nil {
 		err = p.peer.why
-	} else if p.self {
+	} else if p.peer.addr.agrees(p.ep.addr) {
 		err = p.connectSelf()
 	} else {
 		err = p.dial()
@@ -33,6 +33,7 @@ func (p *pair) connectSelf() error {
 	if err := p.prepare(); err != nil {
 		return err
 	}
+	p.self = true
 	p.inc, p.uid, p.pid, p.peerDepth = p.ep.inc, p.d.uid, os.Getpid(), p.ep.depth
 	lanes, err := again(p.mine.file)
 	if err != nil {

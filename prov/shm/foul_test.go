@@ -95,3 +95,53 @@ func TestHostileChunkForCopy(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// A stranger who says that it is the endpoint itself, by incarnation or by name, is refused: what the endpoint sends to itself
+// stays with it.
+func TestHostileSelf(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		claim func(me, victim *endpoint)
+		peer  func(victim *side) provider.Peer // who the victim is to itself
+	}{
+		{"name and incarnation", func(me, v *endpoint) { me.inc, me.addr.name = v.inc, v.addr.name }, func(v *side) provider.Peer { return v.insert(v.ep.Address()) }},
+		{"incarnation", func(me, v *endpoint) { me.inc = v.inc }, func(v *side) provider.Peer { return v.insert(v.ep.Address()) }},
+		{"name", func(me, v *endpoint) { me.addr.name = v.addr.name }, func(v *side) provider.Peer {
+			return v.insert(provider.Address("shm://" + v.ep.(*endpoint).addr.name))
+		}},
+	} {
+		for _, off := range []string{"", "eventfd"} {
+			t.Run(c.what+"/"+off, func(t *testing.T) {
+				m := provider.DomainConfig{Progress: provider.Manual, Options: map[string]string{"disable": off}}
+				a, b := newSide(t, m, provider.EndpointConfig{}), newSide(t, m, provider.EndpointConfig{})
+				self, to := c.peer(a), b.insert(a.ep.Address())
+				ep := b.ep.(*endpoint)
+				b.d.core.Lock()
+				p := ep.newPair(*b.d.av.Lookup(to)) // before it knows that this would be itself
+				was, name := ep.inc, ep.addr.name
+				if err := p.dialAs(func() { c.claim(ep, a.ep.(*endpoint)) }); err != nil {
+					t.Fatal(err)
+				}
+				ep.inc, ep.addr.name = was, name
+				b.d.core.Unlock()
+				progress(t, "refused", func() bool { return p.state == pairEnded || p.state == pairUp }, a, b)
+				if p.state == pairUp {
+					t.Error("the stranger is connected")
+				}
+				a.must(a.ep.Recv(recvOp(make([]byte, 8), 2)))
+				a.must(a.ep.Send(mk([]byte("to self."), self, 1)))
+				for range 2 {
+					if d := a.wait(b); d.Err != nil {
+						t.Errorf("%+v", d)
+					}
+				}
+			})
+		}
+	}
+}
+
+// dialAs calls the peer with another name.
+func (p *pair) dialAs(claim func()) error {
+	claim()
+	return p.dial()
+}

@@ -27,9 +27,9 @@ type pair struct {
 	ep      *endpoint
 	peer    *peer
 	state   pairState
-	failed  error // why it has ended
-	lostWhy error // the peer is gone, and what it left was not looked at yet
-	self    bool
+	failed  error  // why it has ended
+	lostWhy error  // the peer is gone, and what it left was not looked at yet
+	self    bool   // it is of an endpoint with itself; connectSelf alone says so
 	uid     uint32 // the peer's user
 	other   bool   // the peer is another process
 	lent    uint32 // our word of life that it watches, from 1 on; 0 is none
@@ -97,7 +97,6 @@ type pair struct {
 // newPair makes the pair, with nothing in it.
 func (ep *endpoint) newPair(to *peer) *pair {
 	p := &pair{d: ep.d, ep: ep, peer: to, inc: to.addr.inc}
-	p.self = to.addr.agrees(ep.addr)
 	to.pairs = append(to.pairs, p)
 	ep.pairs = append(ep.pairs, p)
 	return p
