@@ -199,6 +199,7 @@ func (p *pair) take(h *hello, fds []*sys.FD) error {
 func (p *pair) ready(e sys.Events) {
 	if e.Has(sys.WriteReady) && p.jammed {
 		p.announce()
+		p.parts()
 	}
 	for n := 0; n < heardAtOnce && p.token != 0 && p.hear(); n++ {
 	}
@@ -215,7 +216,7 @@ func (p *pair) hear() bool {
 	switch {
 	case errors.Is(err, sys.ErrWouldBlock):
 		return false
-	case errors.Is(err, sys.ErrMessage):
+	case errors.Is(err, sys.ErrMessage) && p.state != pairEnded:
 		p.badMessage(err)
 		return false
 	case err != nil:
@@ -223,8 +224,14 @@ func (p *pair) hear() bool {
 		if !errors.Is(err, io.EOF) {
 			why = fmt.Errorf("%w: %w", provider.ErrPeerGone, err)
 		}
+		if p.state != pairDialing {
+			p.away()
+		}
 		p.lost(why)
 		return false
+	case p.state == pairEnded:
+		sys.CloseAll(fds)
+		return true
 	}
 	kind, body, err := parseHead(b[:n])
 	if err == nil {
@@ -312,5 +319,8 @@ func (p *pair) refused(f refusal) {
 		p.unreachable(fmt.Errorf("%w: it says: %s", provider.ErrUnreachable, f.text))
 		return
 	}
-	p.lost(fmt.Errorf("%w: it says: %s", provider.ErrPeerGone, f.text))
+	p.saidEnd = true
+	if p.state != pairDraining {
+		p.lost(fmt.Errorf("%w: it says: %s", provider.ErrPeerGone, f.text))
+	}
 }

@@ -291,6 +291,10 @@ func (p *pair) fetch(r *recv, a *arrival, k *kept, base, n uint64) {
 	}
 	if n <= copyBytes {
 		r.Buffer.Scatter(base, b[:n])
+		if p.ended() {
+			p.ep.filled(r, p.peer, a, base, 0, p.gone())
+			return
+		}
 		p.taken(k.context)
 		p.ep.filled(r, p.peer, a, base, n, nil)
 		return
@@ -317,7 +321,11 @@ func (p *pair) pushCopies() bool {
 	o := *p.copies.front()
 	part := o.src[o.within:min(o.length, o.within+copyBytes)]
 	o.recv.Buffer.Scatter(o.at+o.within, part)
-	if o.within += uint64(len(part)); o.within == o.length {
+	switch o.within += uint64(len(part)); {
+	case p.ended():
+		p.copies.pop()
+		p.d.received(o, p.gone())
+	case o.within == o.length:
 		p.copies.pop()
 		p.taken(o.answers)
 		p.d.received(o, nil)
