@@ -127,6 +127,9 @@ func (Socket) Recv([]byte, int) (int, []*FD, error) { return 0, nil, ErrNotSuppo
 // Shutdown is not available here.
 func (Socket) Shutdown() error { return ErrNotSupported }
 
+// ShutdownSend is not available here.
+func (Socket) ShutdownSend() error { return ErrNotSupported }
+
 // Peer is not available here.
 func (Socket) Peer() (Credentials, error) { return Credentials{}, ErrNotSupported }
 

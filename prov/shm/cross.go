@@ -173,10 +173,10 @@ func (p *pair) crossNow(o *op) int {
 	err := p.crossCopy(o, at, o.start, s.Len)
 	d.core.Lock()
 	o.role = roleQueued
-	if p.ep.copying--; p.ep.copying == 0 && p.ep.closed {
-		d.copied.Broadcast()
-	}
-	if p.state != pairUp { // who ended the pair has left the operation to us, with an error; its memory may be gone
+	p.users--
+	p.ep.copyDone()
+	if p.state != pairUp { // who ended the pair has left the operation to us, with an error
+		p.parts()
 		return foundError
 	}
 	return p.crossed(o, s, err)
@@ -226,11 +226,14 @@ func (p *pair) crossWay(o *op, s provider.RemoteSegment) (uint64, int) {
 func (p *pair) crossCopy(o *op, at, pos, n uint64) error {
 	for n > 0 {
 		to := o.local.At(pos)
-		to = to[:min(uint64(len(to)), n)]
+		to = to[:min(uint64(len(to)), n, cutEvery)]
 		if err := p.cross.read(p.pid, at, to, p.cross.guard, p.d.features); err != nil {
 			return err
 		}
 		k := uint64(len(to))
+		if p.cut.Load() {
+			return provider.ErrPeerGone // the operation has the reason
+		}
 		at, pos, n = at+k, pos+k, n-k
 	}
 	return nil

@@ -18,7 +18,7 @@ func (p *pair) connect() {
 	var err error
 	if p.peer.why != nil {
 		err = p.peer.why
-	} else if p.self {
+	} else if p.peer.addr.agrees(p.ep.addr) {
 		err = p.connectSelf()
 	} else {
 		err = p.dial()
@@ -33,6 +33,7 @@ func (p *pair) connectSelf() error {
 	if err := p.prepare(); err != nil {
 		return err
 	}
+	p.self = true
 	p.inc, p.uid, p.pid, p.peerDepth = p.ep.inc, p.d.uid, os.Getpid(), p.ep.depth
 	lanes, err := again(p.mine.file)
 	if err != nil {
@@ -198,6 +199,7 @@ func (p *pair) take(h *hello, fds []*sys.FD) error {
 func (p *pair) ready(e sys.Events) {
 	if e.Has(sys.WriteReady) && p.jammed {
 		p.announce()
+		p.parts()
 	}
 	for n := 0; n < heardAtOnce && p.token != 0 && p.hear(); n++ {
 	}
@@ -214,7 +216,7 @@ func (p *pair) hear() bool {
 	switch {
 	case errors.Is(err, sys.ErrWouldBlock):
 		return false
-	case errors.Is(err, sys.ErrMessage):
+	case errors.Is(err, sys.ErrMessage) && p.state != pairEnded:
 		p.badMessage(err)
 		return false
 	case err != nil:
@@ -222,8 +224,14 @@ func (p *pair) hear() bool {
 		if !errors.Is(err, io.EOF) {
 			why = fmt.Errorf("%w: %w", provider.ErrPeerGone, err)
 		}
+		if p.state != pairDialing {
+			p.away()
+		}
 		p.lost(why)
 		return false
+	case p.state == pairEnded:
+		sys.CloseAll(fds)
+		return true
 	}
 	kind, body, err := parseHead(b[:n])
 	if err == nil {
@@ -313,5 +321,8 @@ func (p *pair) refused(f refusal) {
 		p.unreachable(fmt.Errorf("%w: it says: %s", provider.ErrUnreachable, f.text))
 		return
 	}
-	p.lost(fmt.Errorf("%w: it says: %s", provider.ErrPeerGone, f.text))
+	p.saidEnd = true
+	if p.state != pairDraining {
+		p.lost(fmt.Errorf("%w: it says: %s", provider.ErrPeerGone, f.text))
+	}
 }

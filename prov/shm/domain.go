@@ -36,7 +36,7 @@ type domain struct {
 	epoch  uint64        // of the doorbell
 	news   atomic.Bool
 	ticks  uint64
-	copied *sync.Cond
+	copied *sync.Cond // a copy outside of the lock has ended, or what waits for these
 
 	av       provutil.AV[*peer]
 	byName   map[string][]*peer // not the dead
@@ -46,6 +46,7 @@ type domain struct {
 	pairs    []*pair // to poll
 	dirty    []*pair // to publish
 	dead     []*pair // to release
+	parting  []*pair // that have ended, of which the other side has not
 	foreign  foreign // of all pairs
 	gone     bool    // a peer has died: directed receives may have to end
 
@@ -66,7 +67,9 @@ type domain struct {
 
 	stats      provider.Stats
 	said       map[string]bool
-	closed     bool
+	closed     bool // or closing
+	down       bool
+	closing    int // endpoints whose close has begun and not ended
 	background context.Context
 }
 
@@ -84,6 +87,7 @@ func (d *domain) open(c provider.DomainConfig) (err error) {
 	if c.Tracer != nil {
 		d.tracer = *c.Tracer
 	}
+	d.ops.Veil()
 	d.info.Progress = []provider.Progress{c.Progress}
 	if d.poller, err = sys.NewPoller(); err != nil {
 		return systemError(err)
@@ -161,13 +165,19 @@ func (d *domain) warnOnce(key, what string, err error) {
 func (d *domain) Close() error {
 	d.core.Lock()
 	if d.closed {
+		for !d.down {
+			d.copied.Wait()
+		}
 		d.core.Unlock()
 		return nil
 	}
+	d.closed = true
 	for len(d.eps) > 0 {
 		d.eps[0].close()
 	}
-	d.closed = true
+	for d.closing > 0 { // by others
+		d.copied.Wait()
+	}
 	d.reap()
 	queues, counters := d.queues, d.counters
 	d.queues, d.counters = nil, nil
@@ -180,6 +190,7 @@ func (d *domain) Close() error {
 	}
 	d.core.Stop()
 	d.vigil.end()
+	d.arena.stop()
 	d.core.Lock()
 	defer d.core.Unlock()
 	d.av.Each(func(_ provider.Peer, _ provider.Address, v **peer) {
@@ -187,9 +198,16 @@ func (d *domain) Close() error {
 			(*v).pairs[0].end(provider.ErrClosed, nil)
 		}
 	})
+	for len(d.parting) > 0 { // our memory is used for nothing else any more
+		p := d.parting[0]
+		p.away()
+		p.parts()
+	}
 	d.reap()
 	_ = d.poller.Close()
 	d.arena.close()
 	d.home.close()
+	d.down = true
+	d.copied.Broadcast()
 	return nil
 }

@@ -99,19 +99,21 @@ func (ep *endpoint) send(kind provider.Kind, o *provider.Op) error {
 
 // unfinished has the engine go on with what a call has left because it would have taken too long.
 func (d *domain) unfinished() {
-	if d.more {
+	if d.more || len(d.dead) > 0 {
 		d.more = false
 		d.core.Nudge()
 	}
 }
 
-// start goes on with what was queued, or connects.
+// start goes on with what was queued, or connects, or ends it.
 func (p *pair) start() {
 	switch p.state {
 	case pairNew:
 		p.connect()
 	case pairUp:
 		p.push()
+	case pairDraining: // it takes nothing any more
+		p.failAll(p.peer.why)
 	}
 }
 

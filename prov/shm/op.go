@@ -61,8 +61,9 @@ type op struct {
 	recv  *provutil.Recv
 	at    uint64 // Multi: where in the buffer
 	arr   arrival
-	src   []byte         // the message, in the sender's memory
-	grown *atomic.Uint64 // how many bytes of src are there; nil: all
+	src   []byte          // the message, in the sender's memory
+	grown *atomic.Uint64  // how many bytes of src are there; nil: all
+	seg   *foreignSegment // where src lies
 
 	// served writes
 	target  *memory
@@ -150,6 +151,10 @@ func (d *domain) free(o *op) {
 	}
 	if o.block != nil {
 		o.pair.giveBlock(o.block)
+	}
+	if o.seg != nil {
+		o.seg.users--
+		o.seg.unmap()
 	}
 	d.locals.put(o.local.More)
 	d.remotes.put(o.remotes)

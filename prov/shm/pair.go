@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/provutil"
@@ -27,9 +28,9 @@ type pair struct {
 	ep      *endpoint
 	peer    *peer
 	state   pairState
-	failed  error // why it has ended
-	lostWhy error // the peer is gone, and what it left was not looked at yet
-	self    bool
+	failed  error  // why it has ended
+	lostWhy error  // the peer is gone, and what it left was not looked at yet
+	self    bool   // it is of an endpoint with itself; connectSelf alone says so
 	uid     uint32 // the peer's user
 	other   bool   // the peer is another process
 	lent    uint32 // our word of life that it watches, from 1 on; 0 is none
@@ -41,7 +42,18 @@ type pair struct {
 	sock   sys.Socket
 	token  uint64
 	parked *stranger
-	hears  []*provutil.Counter // of those who wait until the pair is up, or is not to be
+
+	// parting
+	early   bool   // the peer was noticed by its word of life
+	saidEnd bool   // the peer has said that it has ended the pair
+	parted  bool   // the peer uses nothing of ours any more
+	shut    bool   // we have said that we use nothing of the peer's any more
+	lingers bool   // in d.parting
+	word    []byte // what we have to say at the end
+	copied  atomic.Uint64
+	cut     atomic.Bool // copies outside of the lock stop
+
+	hears []*provutil.Counter // of those who wait until the pair is up, or is not to be
 
 	// memory
 	mine      *lanes
@@ -98,7 +110,6 @@ type pair struct {
 // newPair makes the pair, with nothing in it.
 func (ep *endpoint) newPair(to *peer) *pair {
 	p := &pair{d: ep.d, ep: ep, peer: to, inc: to.addr.inc}
-	p.self = to.addr.agrees(ep.addr)
 	to.pairs = append(to.pairs, p)
 	ep.pairs = append(ep.pairs, p)
 	return p
@@ -215,15 +226,15 @@ func (p *pair) end(why error, word *refusal) {
 	}
 	wasUp := p.state == pairUp || p.state == pairDraining
 	if word != nil && p.state == pairUp && !p.self {
-		_, _ = p.sock.Send(word.Append(nil))
+		p.word = word.Append(nil)
 	}
 	p.state, p.failed = pairEnded, why
-	p.hangUp()
 	p.d.vigil.forget(p)
 	p.unlend()
 	if wasUp {
-		p.d.arena.unwatch(&p.theirs)
 		p.d.stats.Peers--
+	} else {
+		p.hangUp()
 	}
 	p.failAll(why)
 	p.failReceives(why)
@@ -236,6 +247,9 @@ func (p *pair) end(why error, word *refusal) {
 	p.tell()
 	p.d.dead = append(p.d.dead, p)
 	p.d.gone = true
+	if wasUp {
+		p.parts()
+	}
 	if s := p.parked; s != nil {
 		s.close(refusal{code: refuseClosed, text: "the peer was closed or removed"})
 	}
@@ -248,7 +262,7 @@ func without[T comparable](list []T, v T) []T {
 	return list
 }
 
-// hangUp closes the socket.
+// hangUp closes the socket of a pair that is not up.
 func (p *pair) hangUp() {
 	if p.token == 0 {
 		return
@@ -284,15 +298,16 @@ func (p *pair) release() {
 	if p.mine != nil {
 		p.mine.close()
 	}
-	for _, m := range []*sys.Mapping{p.theirs.m, p.home.m} {
-		if m != nil {
-			_ = m.Close()
-		}
+	if p.home.m != nil {
+		_ = p.home.m.Close()
+	}
+	if p.theirs.m != nil && p.parted {
+		_ = p.theirs.m.Close()
 	}
 }
 
-// lost is the end of the socket: the peer has closed, or died. What it has left in its lanes is good, so it is taken
-// first.
+// lost is the end of the pair by the peer: it says so, or the socket ends. What it has left in its lanes is good, so it is taken
+// first. There may be both, one after the other.
 func (p *pair) lost(why error) {
 	switch p.state {
 	case pairDialing:
@@ -306,10 +321,13 @@ func (p *pair) lost(why error) {
 		p.buried()
 		return
 	default:
+		p.parts()
 		return
 	}
-	p.hangUp()
-	if p.lostWhy = why; p.reading || p.obeying {
+	if p.lostWhy == nil {
+		p.lostWhy = why
+	}
+	if p.reading || p.obeying {
 		return // poll goes on with it
 	}
 	for p.state == pairUp && p.pollControl() {
@@ -317,7 +335,7 @@ func (p *pair) lost(why error) {
 	if p.state != pairUp { // it broke the protocol
 		return
 	}
-	p.expire(why)
+	p.expire(p.lostWhy)
 }
 
 // drain takes what is left in the lanes, as far as there is room for it, and ends the pair when all is
@@ -343,6 +361,9 @@ func (p *pair) breach(err error) {
 	why := fmt.Errorf("%w: %w: %w", provider.ErrPeerGone, provider.ErrProtocol, err)
 	p.d.log.Warn("shm: a peer broke the protocol and is dropped", "peer", p.peer.text, "error", err)
 	p.d.bury(p.peer, why)
+	if p.state == pairUp || p.state == pairDraining {
+		p.away() // it is not waited for
+	}
 	p.end(why, &refusal{code: refuseLayout, text: err.Error()})
 }
 

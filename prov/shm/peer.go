@@ -97,6 +97,8 @@ func (d *domain) Remove(id provider.Peer) error {
 	}
 	d.forgetName(p)
 	d.av.Remove(id)
+	d.gone = true
+	d.reap()
 	return nil
 }
 

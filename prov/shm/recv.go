@@ -301,12 +301,17 @@ func (p *pair) fetch(r *recv, a *arrival, k *kept, base, n uint64) {
 	}
 	if n <= copyBytes && (grown == nil || grown.Load() >= n) {
 		r.Buffer.Scatter(base, b[:n])
+		if p.ended() {
+			p.ep.filled(r, p.peer, a, base, 0, p.gone())
+			return
+		}
 		p.taken(k.context)
 		p.ep.filled(r, p.peer, a, base, n, nil)
 		return
 	}
 	o := p.receive(r, a, base, n)
-	o.src, o.answers, o.grown = b, k.context, grown
+	o.src, o.seg, o.answers, o.grown = b, s, k.context, grown
+	s.users++ // the sender may drop it meanwhile
 	p.copies.push(o)
 	p.d.more = true
 }
@@ -334,7 +339,11 @@ func (p *pair) pushCopies() bool {
 		return true
 	}
 	o.recv.Buffer.Scatter(o.at+o.within, part)
-	if o.within += uint64(len(part)); o.within == o.length {
+	switch o.within += uint64(len(part)); {
+	case p.ended():
+		p.copies.pop()
+		p.d.received(o, p.gone())
+	case o.within == o.length:
 		p.copies.pop()
 		p.taken(o.answers)
 		p.d.received(o, nil)

@@ -11,6 +11,7 @@ const (
 	maxRemotes  = 16       // remote segments of an operation
 	maxSegmentV = 16       // local segments
 	lockedCopy  = 16 << 10 // longer copies run outside of the lock
+	cutEvery    = 4 << 20  // and stop after so much at most when the pair ends
 )
 
 // Read reads a peer's memory.
@@ -146,9 +147,7 @@ func (p *pair) drop(s spot) {
 	s.seg.users--
 	s.seg.unmap()
 	p.users--
-	if p.state == pairEnded && p.users == 0 {
-		p.d.dead = append(p.d.dead, p)
-	}
+	p.parts()
 }
 
 // move copies between the operation's buffer from pos on and remote bytes.
@@ -210,11 +209,18 @@ func (p *pair) copyUnlocked(o *op, remote []byte) {
 	o.role = roleCopying
 	p.ep.copying++
 	d.core.Unlock()
-	o.move(o.start, remote)
+	for at, n := uint64(0), uint64(len(remote)); at < n && !p.cut.Load(); at += cutEvery {
+		o.move(o.start+at, remote[at:min(at+cutEvery, n)])
+	}
 	d.core.Lock()
 	o.role = roleQueued
-	if p.ep.copying--; p.ep.copying == 0 && p.ep.closed {
-		d.copied.Broadcast()
+	p.ep.copyDone()
+}
+
+// copyDone says that a copy outside of the lock has ended.
+func (ep *endpoint) copyDone() {
+	if ep.copying--; ep.copying == 0 && ep.closed {
+		ep.d.copied.Broadcast()
 	}
 }
 

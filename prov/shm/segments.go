@@ -200,10 +200,7 @@ func (p *pair) announce() {
 		}
 		p.untold += len(d)
 	}
-	if jammed != p.jammed {
-		p.jammed = jammed
-		p.d.wantWrite(p.sock.FD, p.token, jammed)
-	}
+	p.jam(jammed)
 }
 
 // announce tells all peers.
