@@ -69,12 +69,12 @@ func mortal(args []string) error {
 		said = append(said, ep.Address())
 	}
 	fmt.Println("ready", uint64(m.Key()), fmt.Sprint(said...))
-	fmt.Fscanln(os.Stdin) //nolint:errcheck // a line, or the end
+	fmt.Fscanln(os.Stdin) // a line, or the end
 	if err := d.Close(); err != nil {
 		return err
 	}
 	fmt.Println("closed", ballast[0])
-	fmt.Fscanln(os.Stdin) //nolint:errcheck // as above
+	fmt.Fscanln(os.Stdin) // as above
 	return nil
 }
 
