@@ -28,8 +28,8 @@ func (c *Counter) Add(n uint64) { c.inner.Add(n) }
 // Set sets the value.
 func (c *Counter) Set(n uint64) { c.inner.Set(n) }
 
-// Wait sleeps until the value is n at least. An operation that ends in error ends the wait with its error; the context and
-// Close end it too.
+// Wait sleeps until the value is n at least. An operation that ends in error ends the waits of now with its error or, if there
+// are none, the next one, so that none waits for what failed just before; the context and Close end it too.
 func (c *Counter) Wait(ctx context.Context, n uint64) error { return c.inner.Wait(ctx, n) }
 
 // Close wakes every waiter with ErrClosed. More than once is harmless.

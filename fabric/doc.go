@@ -26,7 +26,7 @@
 //	EPIPE, ECONNRESET           ErrPeerGone in the error of a completion
 //	close                       Close, of the domain for everything at once
 //
-// The example "sockets" is a whole program.
+// The example "sockets" is a whole program; examples/fabric-sockets is one of two processes.
 //
 // # For someone who knows libfabric
 //
@@ -56,7 +56,7 @@
 //
 // Contexts need not be unique, but Cancel and Claim find operations by them. Resource management is
 // always on: a completion is never lost, a post that could lose one gets ErrAgain.
-// The example "libfabric" is a whole program.
+// The example "libfabric" is a whole program; examples/fabric-libfabric is one of two processes.
 //
 // # Providers
 //

@@ -151,7 +151,7 @@ func (d *Domain) Alloc(n int, a Access) (*Memory, error) {
 func (d *Domain) Register(k memmon.Kind, a Access) (*Memory, error) {
 	const op = "register"
 	if k == nil || len(k.Bytes()) == 0 {
-		return nil, d.fail(op, invalid("no memory"))
+		return nil, d.fail(op, invalid("no memory, or mapped memory without an owner"))
 	}
 	if err := checkAccess(a); err != nil {
 		return nil, d.fail(op, err)

@@ -201,16 +201,17 @@ func TestErrorsName(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]func() error{
-		"queue":         func() error { _, err := a.d.OpenCompletionQueue(CQConfig{Size: -1}); return err },
-		"alloc":         func() error { _, err := a.d.Alloc(-1, 0); return err },
-		"alloc nothing": func() error { _, err := a.d.Alloc(0, 0); return err },
-		"access":        func() error { _, err := a.d.Alloc(1, 1<<7); return err },
-		"register":      func() error { _, err := a.d.Register(nil, 0); return err },
-		"register none": func() error { _, err := a.d.Register(memmon.HeapBytes(nil), 0); return err },
-		"register odd":  func() error { _, err := a.d.Register(memmon.HeapBytes([]byte{1}), 1<<7); return err },
-		"view":          func() error { _, err := a.d.View(t.Context(), to, 1, 0, -1); return err },
-		"view wraps":    func() error { _, err := a.d.View(t.Context(), to, 1, ^uint64(0), 1); return err },
-		"view of none":  func() error { _, err := a.d.View(t.Context(), 0, 1, 0, 1); return err },
+		"queue":            func() error { _, err := a.d.OpenCompletionQueue(CQConfig{Size: -1}); return err },
+		"alloc":            func() error { _, err := a.d.Alloc(-1, 0); return err },
+		"alloc nothing":    func() error { _, err := a.d.Alloc(0, 0); return err },
+		"access":           func() error { _, err := a.d.Alloc(1, 1<<7); return err },
+		"register":         func() error { _, err := a.d.Register(nil, 0); return err },
+		"register unowned": func() error { _, err := a.d.Register(memmon.Mapped(make([]byte, 8), nil), 0); return err },
+		"register none":    func() error { _, err := a.d.Register(memmon.HeapBytes(nil), 0); return err },
+		"register odd":     func() error { _, err := a.d.Register(memmon.HeapBytes([]byte{1}), 1<<7); return err },
+		"view":             func() error { _, err := a.d.View(t.Context(), to, 1, 0, -1); return err },
+		"view wraps":       func() error { _, err := a.d.View(t.Context(), to, 1, ^uint64(0), 1); return err },
+		"view of none":     func() error { _, err := a.d.View(t.Context(), 0, 1, 0, 1); return err },
 	} {
 		if err := f(); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", name, err)

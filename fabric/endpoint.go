@@ -25,7 +25,10 @@ type EndpointConfig struct {
 
 // Counters of an endpoint, by what they count.
 type Counters struct {
-	Send, Recv, Read, Write, RemoteWrite *Counter
+	Send, Recv  *Counter // messages and tagged messages
+	Read        *Counter // reads, and atomic operations with a result
+	Write       *Counter // writes, and the other atomic operations
+	RemoteWrite *Counter // writes of peers with RemoteData; of others nobody here hears
 }
 
 // Endpoint is a mailbox with an address: it sends and receives messages, and reads and writes the memory of peers.
@@ -170,7 +173,8 @@ func (e *Endpoint) Write(op Op) error {
 	return e.result(callWrite, op.Peer, err)
 }
 
-// Atomic changes elements in memory of op.Peer, each atomically against every other Atomic.
+// Atomic changes elements in memory of op.Peer, which needs PeerWrite, each atomically against every other Atomic. No provider
+// here does it on more than one local and one remote segment: with Locals or Remotes it is ErrNotSupported.
 func (e *Endpoint) Atomic(op Atomic) error {
 	err := e.domain.check.atomic(&op)
 	if err == nil {

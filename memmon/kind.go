@@ -28,8 +28,14 @@ type Owner interface {
 	Generation() uint64
 }
 
-// Mapped is memory that owner mapped or got from C.
-func Mapped(b []byte, owner Owner) Kind { return mapped{b, owner} }
+// Mapped is memory that owner mapped or got from C. Without an owner nobody can answer for it: then the Kind is of no
+// memory, which a domain's Register refuses.
+func Mapped(b []byte, owner Owner) Kind {
+	if owner == nil {
+		return heap(nil)
+	}
+	return mapped{b, owner}
+}
 
 type mapped struct {
 	bytes []byte

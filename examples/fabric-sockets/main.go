@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -34,11 +35,17 @@ func main() {
 		ep, err := d.OpenEndpoint(config) // socket, bind, listen
 		check(err)
 		fmt.Println("listening at", ep.Address())
-		for {
+		for { // a client that dies ends nothing but its own message
 			check(ep.Recv(fabric.Op{Local: fabric.Bytes(buf)}))
-			got := wait(cq, fabric.RecvDone) // accept and read: a message, its length, its sender
-			check(ep.Send(fabric.Op{Local: fabric.Bytes(buf[:got.Len]), Peer: got.Source}))
-			wait(cq, fabric.SendDone) // buf may be used again
+			c := wait(cq, fabric.RecvDone)                             // accept and read: a message, its length, its sender
+			if c.Err == nil || errors.Is(c.Err, fabric.ErrTruncated) { // as much as fits is in buf
+				if c.Err = ep.Send(fabric.Op{Local: fabric.Bytes(buf[:c.Len]), Peer: c.Source}); c.Err == nil {
+					c = wait(cq, fabric.SendDone) // buf may be used again
+				}
+			}
+			if c.Err != nil {
+				log.Print(c.Err)
+			}
 		}
 	}
 	ep, err := d.OpenEndpoint(config)
@@ -47,17 +54,18 @@ func main() {
 	check(err)
 	check(ep.Recv(fabric.Op{Local: fabric.Bytes(buf), Peer: server, Flags: fabric.Directed})) // the answer; the server's death ends it
 	check(ep.Send(fabric.Op{Local: fabric.Bytes([]byte(os.Args[2])), Peer: server}))
-	fmt.Printf("%s\n", buf[:wait(cq, fabric.RecvDone).Len])
+	answer := wait(cq, fabric.RecvDone)
+	check(answer.Err)
+	fmt.Printf("%s\n", buf[:answer.Len])
 }
 
-// wait sleeps until a post of this kind has ended, as read and write do. Here no other one is of interest.
+// wait sleeps until a post of this kind has ended, as read and write do, or any post in an error.
 func wait(cq *fabric.CompletionQueue, kind fabric.Kind) fabric.Completion {
 	for {
 		var c [1]fabric.Completion
 		_, err := cq.Wait(context.Background(), c[:])
 		check(err)
-		check(c[0].Err)
-		if c[0].Kind == kind {
+		if c[0].Kind == kind || c[0].Err != nil {
 			return c[0]
 		}
 	}

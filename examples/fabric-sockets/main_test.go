@@ -44,9 +44,10 @@ func TestTwoProcesses(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "shm://"+name) {
 		t.Fatalf("%q, %v", line, err)
 	}
-	for range 2 { // it serves again
-		got, err := program(t, name, "hello there").CombinedOutput()
-		if err != nil || string(got) != "hello there\n" {
+	long := strings.Repeat("long ", 300)
+	for text, want := range map[string]string{"hello there": "hello there\n", "again": "again\n", long: long[:1000] + "\n"} { // one after the other, whatever comes
+		got, err := program(t, name, text).CombinedOutput()
+		if err != nil || string(got) != want {
 			t.Errorf("%q, %v", got, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -35,7 +36,7 @@ func (a *agent) work(r request, out *reply) (bool, error) {
 	case "join-storm":
 		err = a.joinStorm(time.Duration(r.Millis)*time.Millisecond, out)
 	case "spin":
-		out.Base = spin(time.Duration(r.Millis) * time.Millisecond)
+		out.Base = spin(time.Duration(r.Millis)*time.Millisecond, r.N)
 	default:
 		return false, nil
 	}
@@ -62,8 +63,13 @@ func packAll(list []provider.Completion) []done {
 	return packed
 }
 
-// spin computes, and calls nothing; it returns something that has to be computed.
-func spin(d time.Duration) uint64 {
+// spin computes, and calls nothing, with n goroutines besides its own; it returns something that has to be computed.
+func spin(d time.Duration, n int) uint64 {
+	var others sync.WaitGroup
+	defer others.Wait()
+	for range n {
+		others.Go(func() { spin(d, 0) })
+	}
 	var x uint64
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		for range 1000 {

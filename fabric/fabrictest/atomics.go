@@ -37,6 +37,7 @@ func testAtomics(e *env) {
 			}
 		}
 		e.atomicErrors(a, to, target, x)
+		e.atomicRights(a, b, to, kind)
 	}
 }
 
@@ -124,6 +125,29 @@ func (e *env) atomicErrors(a *side, to provider.Peer, target, x mem) {
 	unknown := op
 	unknown.Key, unknown.Offset = 0x5eed5eed5eed5eed, target.at(0)
 	e.refused(a, "an atomic by a key that never was", unknown, provider.ErrKey)
+}
+
+// atomicRights: every atomic operation, also one that only reads, needs the right to write, and that suffices.
+func (e *env) atomicRights(a, b *side, to provider.Peer, kind string) {
+	e.Helper()
+	x, result := a.heap(8, 1), a.heap(8, 0)
+	reads, writes := b.mem(kind, 64, provider.PeerRead), b.mem(kind, 64, provider.PeerWrite)
+	b.fill(reads.all(), 2)
+	r := result.all()
+	sum := opSpec{Kind: provider.AtomicDone, Peer: to, Key: reads.key, Offset: reads.at(0), Code: provider.AtomicSum, Type: provider.Uint64, Segs: []seg{x.all()}, Context: 3}
+	read := sum
+	read.Code, read.Segs, read.Result = provider.AtomicRead, nil, &r
+	e.refused(a, "an atomic sum without the right to write", sum, provider.ErrKey)
+	e.refused(a, "an atomic read without the right to write", read, provider.ErrKey)
+	b.holds("memory that peers may only read", reads.all(), 2)
+	for _, op := range []opSpec{sum, read} {
+		op.Key, op.Offset, op.Result = writes.key, writes.at(0), &r
+		a.post(op)
+		a.one(provider.AtomicDone, 3)
+	}
+	if got, want := a.get(r), a.get(x.all()); !bytes.Equal(got, want) {
+		e.Fatalf("0 + %x in memory that peers may write is read as %x", want, got)
+	}
 }
 
 // testAtomicity: sums from several processes at once, also into the same words, add up.

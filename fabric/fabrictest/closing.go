@@ -19,7 +19,7 @@ const closeBound = time.Second
 // testCloseRaces closes one of two domains while both wait, read, post, connect, register and view. Every call returns in time, and
 // afterwards says that the object is closed.
 func testCloseRaces(e *env) {
-	for round := range testutil.Count(e, 40, 1000) {
+	for round := range testutil.Count(e, 16, 1000) {
 		e.closeRound(round)
 		if e.Failed() {
 			e.Fatalf("round %d", round)

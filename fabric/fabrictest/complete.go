@@ -77,6 +77,11 @@ func testCounters(e *env) {
 	e.counts(a, "sends", countSend, n)
 	b.take(n)
 	e.counts(b, "receives", countRecv, n)
+	for range n {
+		b.post(recvOp(1, in.all()).with(provider.Quiet, 0))
+		a.post(sendOp(to, 1, out.part(0, 100)).with(provider.Quiet, 0))
+	}
+	e.counts(b, "quiet receives", countRecv, 2*n)
 	if e.has(provider.RMA) {
 		m := b.private(5000, 2, readWrite)
 		for range n {
@@ -96,6 +101,10 @@ func testCounters(e *env) {
 		e.refused(a, "a quiet read past the end", bad, provider.ErrKey)
 		if got := a.do(request{Verb: "errors", Buf: countRead}).N; got != 1 {
 			e.Fatalf("one read has failed, the counter says %d", got)
+		}
+		wait := request{Verb: "wait-value", Buf: countRead, N: n + 1, Millis: 1000}
+		if _, err := a.try(wait); !errors.Is(err, provider.ErrKey) {
+			e.Fatalf("a wait for reads, of which one had failed, ended with %v", err)
 		}
 	}
 	a.none("quiet operations")

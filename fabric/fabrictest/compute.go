@@ -1,6 +1,7 @@
 package fabrictest
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -20,7 +21,7 @@ func testComputeArena(e *env) {
 	m := b.arena(n, 1, readWrite)
 	ro := b.arena(n, 2, provider.PeerRead)
 	e.acquaint(a, b, to)
-	e.computing(b, func() {
+	e.computing(b, 1, func() {
 		l := a.heap(n, 0)
 		for i := range 10 {
 			seed := e.fresh()
@@ -54,17 +55,17 @@ func (e *env) acquaint(a, b *side, to provider.Peer) {
 	b.do(request{Verb: "quiet"})
 }
 
-// computing runs do while b calls nothing: another process really computes. On a machine that is busy with other
+// computing runs do while b calls nothing: another process really computes, with so many goroutines. On a machine that is busy with other
 // things do may take longer than that, and tells nothing; then b computes for longer.
-func (e *env) computing(b *side, do func()) {
+func (e *env) computing(b *side, goroutines int, do func()) {
 	e.Helper()
 	if b.remote == nil {
 		do()
 		return
 	}
 	var took time.Duration
-	for long := 1500 * time.Millisecond; long <= 6*time.Second; long *= 2 {
-		b.start(request{Verb: "spin", Millis: int(long / time.Millisecond)})
+	for long := 400 * time.Millisecond; long <= 7*time.Second; long *= 2 {
+		b.start(request{Verb: "spin", N: goroutines - 1, Millis: int(long / time.Millisecond)})
 		began := time.Now()
 		do()
 		took = time.Since(began)
@@ -91,7 +92,7 @@ func testComputePrivate(e *env) {
 	m := b.private(reads*64+n, 1, readWrite)
 	l := a.heap(reads*n, 0)
 	e.acquaint(a, b, to)
-	e.computing(b, func() {
+	e.computing(b, 1, func() {
 		for i := range reads {
 			a.post(rmaOp(provider.ReadDone, to, m, 64*i, uint64(i), l.part(n*i, n)))
 		}
@@ -103,7 +104,8 @@ func testComputePrivate(e *env) {
 			e.Fatalf("read %d of %d brought other bytes", i, reads)
 		}
 	}
-	e.computing(b, func() {
+	// Also while it has more to compute than processors.
+	e.computing(b, 2*runtime.NumCPU(), func() {
 		for i := range reads {
 			a.post(rmaOp(provider.WriteDone, to, m, 64*i, uint64(i), l.part(n*i, 64)))
 		}

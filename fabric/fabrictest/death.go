@@ -37,12 +37,8 @@ func testDeath(e *env) {
 		early, _ := a.tryTake(len(ops), 300*time.Millisecond)
 		b.kill()
 		left := len(ops) - len(early)
-		began := time.Now()
-		late := a.take(left)
-		took := time.Since(began)
-		if took > deathBound {
-			e.Errorf("the last operation towards a dead peer ended after %v", took)
-		}
+		var late []provider.Completion
+		within(e, deathBound, "the end of the last operation towards a dead peer", func() { late = a.take(left) })
 		e.mourned(b, ops, early, late)
 		for i := range uint64(10) {
 			e.refused(a, "a send to the dead", sendOp(to, 600+i, out.part(0, 8)), provider.ErrPeerGone)

@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds every wait of the suite: a provider that hangs fails one group, not the whole run.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // patient is a context with that bound.
 func (e *env) patient() (context.Context, context.CancelFunc) {

@@ -217,6 +217,16 @@ func faultTable() []fault {
 				op.Flags |= provider.Discard
 			}
 		})},
+		{group: "peek-many-F57", name: "peeks at anybody's", make: posts(func(_ provider.Kind, op *provider.Op) {
+			if op.Flags.Has(provider.Peek) {
+				op.Flags, op.Peer = op.Flags&^provider.Directed, 0
+			}
+		})},
+		{group: "peek-many-F57", name: "peeks have no mask", make: posts(func(_ provider.Kind, op *provider.Op) {
+			if op.Flags.Has(provider.Peek) {
+				op.Ignore = 0
+			}
+		})},
 		{group: "directed", name: "from anybody", make: posts(func(_ provider.Kind, op *provider.Op) {
 			if op.Flags.Has(provider.Directed) {
 				op.Flags, op.Peer = op.Flags&^provider.Directed, 0
@@ -300,12 +310,18 @@ func faultTable() []fault {
 		}},
 
 		{group: "fence", name: "no fence", make: delays(func(k provider.Kind, _ *provider.Op) bool { return k == write })},
+		{group: "fenced-sends", name: "no fence", make: posts(func(_ provider.Kind, op *provider.Op) { op.Flags &^= provider.Fence })},
 		{group: "delivery-complete", name: "too early", make: posts(func(_ provider.Kind, op *provider.Op) { op.Flags &^= provider.DeliveryComplete })},
 		{group: "counters", name: "one too many", make: func(testing.TB) *mutant {
 			return &mutant{value: func(v uint64) uint64 { return v + 1 }}
 		}},
 		{group: "counters", name: "quiet is loud", make: posts(func(k provider.Kind, op *provider.Op) {
 			if k == read {
+				op.Flags &^= provider.Quiet
+			}
+		})},
+		{group: "counters", name: "quiet receives are loud", make: posts(func(k provider.Kind, op *provider.Op) {
+			if k == recv {
 				op.Flags &^= provider.Quiet
 			}
 		})},
@@ -318,11 +334,20 @@ func faultTable() []fault {
 				return 1
 			}}
 		}},
+		{group: "cancel-sends", name: "a success", make: replaces(provider.ErrCancelled, nil)},
+		{group: "cancel-sends", name: "another error", make: replaces(provider.ErrCancelled, provider.ErrClosed)},
 		{group: "statistics", name: "one too many", make: func(testing.TB) *mutant { return &mutant{stats: func(s *provider.Stats) { s.BytesSent++ }} }},
 		{group: "tracer", name: "ends are not traced", make: func(testing.TB) *mutant {
 			return &mutant{config: func(c *provider.DomainConfig) {
 				if c.Tracer != nil {
 					c.Tracer.Complete = nil
+				}
+			}}
+		}},
+		{group: "tracer", name: "a sleep is not traced", make: func(testing.TB) *mutant {
+			return &mutant{config: func(c *provider.DomainConfig) {
+				if c.Tracer != nil {
+					c.Tracer.Sleep = nil
 				}
 			}}
 		}},
@@ -348,6 +373,9 @@ func faultTable() []fault {
 		}},
 		{group: "wait-ends-F48-F49", name: "signals are lost", make: func(testing.TB) *mutant {
 			return &mutant{signal: func(provider.CompletionQueue) {}}
+		}},
+		{group: "wait-ends-F48-F49", name: "signals come late", make: func(testing.TB) *mutant {
+			return &mutant{signal: func(q provider.CompletionQueue) { pause(400 * time.Millisecond); q.Signal() }}
 		}},
 		{group: "wait-ends-F48-F49", name: "signals wake two", make: func(testing.TB) *mutant {
 			return &mutant{signal: func(q provider.CompletionQueue) { q.Signal(); q.Signal() }}
@@ -475,6 +503,7 @@ func faultTable() []fault {
 		{group: "cycles-F42", name: "a descriptor stays", make: leaky},
 		{group: "cycles-F42", name: "no data", make: on(func(c *provider.Completion) { c.Data = 0 }, provider.RemoteWrite)},
 		{group: "idle", name: "a timer runs", make: busyDomain(time.Millisecond)},
+		{group: "idle", name: "a timer runs", mode: provider.Manual, make: busyDomain(time.Millisecond)},
 	}
 }
 

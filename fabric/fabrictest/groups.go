@@ -22,6 +22,7 @@ func groups() []group {
 		{name: "self", needs: msg, run: testSelf},
 		{name: "tagged", needs: tagged, run: testTagged},
 		{name: "peek-F57", needs: tagged, run: testPeek},
+		{name: "peek-many-F57", needs: tagged, run: testPeekMany},
 		{name: "directed", needs: msg | provider.DirectedRecv, run: testDirected},
 		{name: "multi-receive", needs: msg | provider.MultiRecv, run: testMulti},
 		{name: "inject-F43", needs: msg, run: testInject},
@@ -45,9 +46,11 @@ func groups() []group {
 		{name: "view-outlives", needs: views, run: testViewOutlives},
 
 		{name: "fence", needs: rma, run: testFence},
+		{name: "fenced-sends", needs: tagged, run: testFencedSends},
 		{name: "delivery-complete", needs: msg, run: testDelivered},
 		{name: "counters", needs: msg, run: testCounters},
 		{name: "cancel", needs: msg, run: testCancel},
+		{name: "cancel-sends", needs: msg, run: testCancelSends},
 		{name: "statistics", needs: msg, run: testStats},
 		{name: "tracer", needs: msg, run: testTracer},
 
@@ -85,6 +88,6 @@ func groups() []group {
 		{name: "peers", needs: msg, run: testPeers},
 		{name: "all-to-all-F27", needs: msg, run: testAllToAll},
 		{name: "cycles-F42", needs: msg, run: testCycles},
-		{name: "idle", needs: msg, auto: true, run: testIdle},
+		{name: "idle", needs: msg, run: testIdle},
 	}
 }

@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/testutil"
 )
 
 // closedRoom bounds the arenas of testMemoryClose: what is kept back too long does not fit.
-const closedRoom = 16 << 20
+const closedRoom = 8 << 20
 
 // testMemoryClose: memory that its owner closes while operations of its own are posted on it stays until they have ended, and is used
 // again then. They end as if it were open. For peers it is closed at once.
@@ -18,9 +19,9 @@ func testMemoryClose(e *env) {
 	to, from := a.knows(b), b.knows(a)
 	e.message(a, b, to, from, 8, false)
 	for _, n := range []int{100, 5000, 60000, 300000, 1 << 20} {
-		rounds := 2
+		rounds := testutil.Count(e, 1, 2)
 		if n == 1<<20 {
-			rounds = 20 // more than there is room for
+			rounds = testutil.Count(e, 7, 20) // more than there is room for, though only one block of each were kept
 		}
 		c := closings{e: e, a: a, b: b, to: to, n: n, near: a.heap(n, 3), far: b.heap(n, 0)}
 		if e.has(provider.RMA) {

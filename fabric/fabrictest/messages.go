@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/testutil"
 )
 
 // Short forms of the operations that tests post.
@@ -155,6 +156,9 @@ func (e *env) truncate(a, b *side, to provider.Peer, tagged bool, n int, late bo
 	if c.Len != uint64(fit) {
 		e.Fatalf("%d bytes into %d: Len is %d, the bytes that were placed are %d", n, fit, c.Len, fit)
 	}
+	if c.Tag != recv.Tag || c.Source == 0 {
+		e.Fatalf("a truncated message of tag %#x does not say its tag and its sender: %s", recv.Tag, show(c))
+	}
 	b.holds("what fits", in.part(0, fit), seed)
 	if rest := b.get(in.part(fit, n-fit)); !slices.Equal(rest, pattern(n, seed+1)[fit:]) {
 		e.Fatalf("%d bytes into %d: bytes behind the buffer were written", n, fit)
@@ -270,7 +274,7 @@ func testMany(e *env) {
 		if tagged && !e.has(provider.Tagged) {
 			continue
 		}
-		const count = 400
+		count := testutil.Count(e, 120, 400)
 		sizes := []int{8, 100, 4000, 5000, 20000, 70000, 0}
 		fa := flow{Kind: "all", Peers: []provider.Peer{to}, Seeds: []uint64{1 << 50}, Seed: 1 << 51, Count: count, Sizes: sizes, Tagged: tagged, Data: e.has(provider.RemoteCQData)}
 		fb := fa

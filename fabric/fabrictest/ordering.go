@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/testutil"
 )
 
 // testOrder sends messages of random sizes from nothing to 1 MiB, tagged and untagged mixed, some of them before
@@ -12,7 +13,7 @@ import (
 func testOrder(e *env) {
 	a, b := e.pair()
 	to := a.knows(b)
-	for round := range 6 {
+	for round := range testutil.Count(e, 2, 6) {
 		const n = 24
 		e.orderRound(a, b, to, n, round%2 == 1)
 	}

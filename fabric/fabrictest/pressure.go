@@ -13,7 +13,7 @@ import (
 // testUnexpected (F35): 600 messages of one size before any receive; then the receives in reverse order of the tags.
 // The sender sees success or ErrAgain, and all arrive.
 func testUnexpected(e *env) {
-	count := testutil.Count(e, 200, 600)
+	count := testutil.Count(e, 60, 600)
 	for _, n := range []int{100, 1000, 4095, 4096, 4097, 65536} {
 		spec := e.spec()
 		a, b := e.pairOf(spec, spec)
@@ -165,6 +165,8 @@ func testSmallQueue(e *env) {
 // testRoom: who was refused is told when there is room again, although no completion comes: the sends are quiet.
 func testRoom(e *env) {
 	a, b := e.directsOf(endpointConfig{Depth: 16, Unexpected: 4096}, provider.CQConfig{})
+	e.roomForReceives(b, 16)
+	e.pingOnce(a, b) // so that what is refused is not for want of a connection
 	msg := make([]byte, 2000)
 	send := func() error {
 		return a.ep.Send(provider.Op{Local: provider.Segment{Bytes: msg}, Peer: a.to, Flags: provider.Quiet})
@@ -179,6 +181,7 @@ func testRoom(e *env) {
 	if !errors.Is(err, provider.ErrAgain) {
 		e.Fatalf("%d messages of %d bytes for a receiver that does nothing and allows 4096: %v", posted, len(msg), err)
 	}
+	e.boundedWaiting(a, b, 4096)
 	into := make([]byte, 2000)
 	if e.mode == provider.Manual {
 		e.receiveSome(a, b, into, posted)
@@ -209,6 +212,60 @@ func testRoom(e *env) {
 	if err := <-told; err != nil {
 		e.Fatalf("the receiver has taken %d messages, and who waits for room: %v", posted, err)
 	}
+}
+
+// boundedWaiting looks at the messages that wait here for a receive, when more were sent than may.
+func (e *env) boundedWaiting(a, b *direct, bound uint64) {
+	e.Helper()
+	var none [1]provider.Completion
+	look := func() (waiting uint64) {
+		for _, d := range []*direct{a, b} { // in manual mode they come now
+			if n, err := d.q.Read(none[:]); n != 0 || err != nil {
+				e.Fatalf("%d completions, %v", n, err)
+			}
+		}
+		for _, p := range b.d.Peers() {
+			waiting += p.Unexpected
+		}
+		return waiting
+	}
+	e.eventually("messages wait for a receive", func() bool { return look() > 0 })
+	for range 20 {
+		if waiting := look(); waiting > bound {
+			e.Fatalf("%d bytes of messages wait for a receive, where %d may", waiting, bound)
+		}
+		pause(time.Millisecond)
+	}
+}
+
+// roomForReceives posts as many receives as may be outstanding, and one in the place of one that was cancelled.
+func (e *env) roomForReceives(b *direct, depth int) {
+	e.Helper()
+	into := make([]byte, 8)
+	post := func(context int) error {
+		return b.ep.Recv(provider.Op{Local: provider.Segment{Bytes: into}, Context: uint64(context)})
+	}
+	for i := range depth {
+		if err := post(i); err != nil {
+			e.Fatalf("receive %d of %d that may be outstanding: %v", i, depth, err)
+		}
+	}
+	if err := post(depth); !errors.Is(err, provider.ErrAgain) {
+		e.Fatalf("a receive beyond the %d that may be outstanding: %v", depth, err)
+	}
+	cancel := func(context int) {
+		if !b.ep.Cancel(uint64(context)) {
+			e.Fatalf("receive %d cannot be cancelled", context)
+		}
+	}
+	cancel(0)
+	if err := post(depth); err != nil {
+		e.Fatalf("a receive in the place of one that was cancelled: %v", err)
+	}
+	for i := range depth {
+		cancel(i + 1)
+	}
+	e.until(depth+1, b)
 }
 
 // receiveSome receives n messages with one buffer, from a sender that may need progress.

@@ -36,12 +36,20 @@ func testRMA(e *env) {
 		for _, local := range locals {
 			l := a.mem(local, room, 0)
 			for _, n := range e.rmaSizes() {
-				for _, off := range []int{0, 1, 64, 4095, room - n} {
+				for _, off := range rmaOffsets(room, n) {
 					e.rma(a, b, to, l, target, off, n)
 				}
 			}
 		}
 	}
+}
+
+// rmaOffsets are where n bytes are moved: all of these for lengths that cost nothing.
+func rmaOffsets(room, n int) []int {
+	if n < 1<<20 {
+		return []int{0, 1, 64, 4095, room - n}
+	}
+	return []int{1, room - n}
 }
 
 func (e *env) rmaSizes() []int { return []int{0, 1, 8, 63, 4096, 4097, 70001, 1 << 20} }
@@ -121,6 +129,12 @@ func testRMAVectored(e *env) {
 				e.Fatalf("a vectored read of %d bytes of %s memory brought other bytes", n, kind)
 			}
 			e.writeVectored(a, b, to, op, m1, n, one, want)
+			if len(remotes) == 2 {
+				bad := op
+				bad.Remotes = slices.Clone(remotes)
+				bad.Remotes[1].Offset = m2.at(50000 - 1)
+				e.refused(a, "a vectored read whose second piece is past the end", bad, provider.ErrKey)
+			}
 		}
 	}
 }

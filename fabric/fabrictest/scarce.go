@@ -157,7 +157,7 @@ func testDenied(e *env) {
 	to, from := a.knows(b), b.knows(a)
 	const n = 300_000
 	out, in := a.heap(n, 1), b.heap(n+8, 2)
-	count := testutil.Count(e, 50, 1000)
+	count := testutil.Count(e, 12, 1000)
 	for i := range count {
 		seed := e.fresh()
 		a.fill(out.all(), seed)

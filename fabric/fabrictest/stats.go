@@ -31,6 +31,14 @@ func testStats(e *env) {
 		e.refused(a, "a read past the end", rmaOp(provider.ReadDone, to, m, 4999, 1, l.all()), provider.ErrKey)
 		want.Reads, want.Writes, want.BytesRead, want.BytesWritten, want.Errors = n, n, 500*n, 400*n, 1
 	}
+	if e.has(provider.Atomics) {
+		m, x := b.mem("register", 8, readWrite), a.heap(8, 0)
+		for range n {
+			a.post(opSpec{Kind: provider.AtomicDone, Peer: to, Key: m.key, Offset: m.at(0), Code: provider.AtomicSum, Type: provider.Uint64, Segs: []seg{x.all()}})
+		}
+		a.take(n)
+		want.Atomics = n
+	}
 	got := a.stats()
 	if got.Peers < 1 {
 		e.Errorf("a domain that has talked with a peer is connected with %d", got.Peers)
@@ -38,7 +46,8 @@ func testStats(e *env) {
 	// A read that failed may count as one.
 	got.Reads = min(got.Reads, want.Reads)
 	got = provider.Stats{
-		Sent: got.Sent, BytesSent: got.BytesSent, Reads: got.Reads, Writes: got.Writes, BytesRead: got.BytesRead, BytesWritten: got.BytesWritten, Errors: got.Errors,
+		Sent: got.Sent, BytesSent: got.BytesSent, Reads: got.Reads, Writes: got.Writes, BytesRead: got.BytesRead, BytesWritten: got.BytesWritten,
+		Atomics: got.Atomics, Errors: got.Errors,
 	}
 	if got != want {
 		e.Errorf("the initiator counts %+v, want %+v", got, want)
@@ -48,12 +57,40 @@ func testStats(e *env) {
 	}
 	e.peerStats(a, to, b.addr(), func(p provider.PeerStats) bool { return p.Sent == n && p.BytesSent == uint64(bytes) })
 	e.peerStats(b, from, a.addr(), func(p provider.PeerStats) bool { return p.Received == n && p.BytesRecv == uint64(bytes) })
+	e.waitingStats(a, b, to, from)
 	if e.has(provider.Arena) {
 		before := b.stats().Arena
 		b.arena(1<<20, 1, provider.PeerRead)
 		if grown := b.stats().Arena - before; grown < 1<<20 {
 			e.Errorf("1 MiB of arena counts as %d", grown)
 		}
+	}
+}
+
+// waitingStats sends what nobody receives at first: until somebody does, it counts.
+func (e *env) waitingStats(a, b *side, to, from provider.Peer) {
+	e.Helper()
+	const n, each = 5, 1000
+	waiting := func() uint64 {
+		for _, p := range b.do(request{Verb: "peers"}).Peers {
+			if p.Peer == from {
+				return p.Unexpected
+			}
+		}
+		return 0
+	}
+	out, in := a.heap(each, 1), b.heap(each, 0)
+	for range n {
+		a.post(sendOp(to, 1, out.all()))
+	}
+	e.eventually("messages that wait for a receive count as such", func() bool { return waiting() >= n*each })
+	for range n {
+		b.post(recvOp(2, in.all()))
+	}
+	a.take(n)
+	b.take(n)
+	if got := waiting(); got != 0 {
+		e.Errorf("all messages were received, %d bytes wait", got)
 	}
 }
 
@@ -93,6 +130,15 @@ func testTracer(e *env) {
 	}
 	if strings.Contains(text, "without operation") {
 		e.Errorf("the tracer heard of a post without its operation: %s", text)
+	}
+	heard := func(what string) func() bool {
+		return func() bool { return strings.Contains(a.do(request{Verb: "events"}).Text, what) }
+	}
+	e.eventually("the tracer hears that who waits sleeps", heard("sleep="))
+	e.message(b, a, from, to, 100, true)
+	e.eventually("the tracer hears that it was woken", heard("wake="))
+	if got := a.stats().Wakes; got == 0 {
+		e.Errorf("the tracer heard of a wake, Stats.Wakes is %d", got)
 	}
 	b.kill()
 	e.refusedGone(a, b, sendOp(to, 1, a.heap(8, 0).all()))
@@ -141,6 +187,10 @@ func testAllocs(e *env) {
 	off := e.base(m)
 	seg := func(b []byte) provider.Segment { return provider.Segment{Bytes: b} }
 	some := make([]provider.Completion, 4)
+	var result [8]byte
+	long := [2][]byte{make([]byte, 100_000), make([]byte, 100_000)}
+	pieces := [2][2]provider.Segment{{seg(out[:100]), seg(out[100:])}, {seg(in[:100]), seg(in[100:])}}
+	remotes := [2]provider.RemoteSegment{{Key: m.Key(), Offset: off, Len: 56}, {Key: m.Key(), Offset: off + 100, Len: 200}}
 	for name, round := range map[string]func() (int, int, error){
 		"send": func() (int, int, error) {
 			if err := b.ep.Recv(provider.Op{Local: seg(in[:])}); err != nil {
@@ -175,6 +225,57 @@ func testAllocs(e *env) {
 				return 0, 0, nil
 			}
 			return 1, 0, a.ep.Write(provider.Op{Local: seg(out[:]), Peer: a.to, Key: m.Key(), Offset: off})
+		},
+		"write with data": func() (int, int, error) {
+			if !e.has(provider.RMA | provider.RemoteCQData) {
+				return 0, 0, nil
+			}
+			o := provider.Op{Local: seg(out[:]), Peer: a.to, Key: m.Key(), Offset: off, Flags: provider.RemoteData, Data: 5}
+			return 1, 1, a.ep.Write(o)
+		},
+		"atomic": func() (int, int, error) {
+			if !e.has(provider.Atomics) {
+				return 0, 0, nil
+			}
+			x := provider.Atomic{Code: provider.AtomicSum, Type: provider.Uint64, Result: result[:]}
+			x.Op = provider.Op{Local: seg(out[:8]), Peer: a.to, Key: m.Key(), Offset: off}
+			return 1, 0, a.ep.Atomic(x)
+		},
+		"delivery-complete": func() (int, int, error) {
+			if err := b.ep.Recv(provider.Op{Local: seg(in[:])}); err != nil {
+				return 0, 0, err
+			}
+			return 1, 1, a.ep.Send(provider.Op{Local: seg(out[:]), Peer: a.to, Flags: provider.DeliveryComplete})
+		},
+		"long": func() (int, int, error) {
+			if err := b.ep.Recv(provider.Op{Local: seg(long[1])}); err != nil {
+				return 0, 0, err
+			}
+			return 1, 1, a.ep.Send(provider.Op{Local: seg(long[0]), Peer: a.to})
+		},
+		"multi-receive": func() (int, int, error) {
+			if !e.has(provider.MultiRecv) {
+				return 0, 0, nil
+			}
+			if err := b.ep.Recv(provider.Op{Local: seg(in[:]), Flags: provider.Multi}); err != nil {
+				return 0, 0, err
+			}
+			return 1, 1, a.ep.Send(provider.Op{Local: seg(out[:]), Peer: a.to})
+		},
+		"vectored": func() (int, int, error) {
+			if e.info.Limits.Segments < 2 {
+				return 0, 0, nil
+			}
+			if err := b.ep.Recv(provider.Op{Locals: pieces[1][:]}); err != nil {
+				return 0, 0, err
+			}
+			return 1, 1, a.ep.Send(provider.Op{Locals: pieces[0][:], Peer: a.to})
+		},
+		"vectored read": func() (int, int, error) {
+			if !e.has(provider.RMA) || e.info.Limits.Segments < 2 || e.info.Limits.Remotes < 2 {
+				return 0, 0, nil
+			}
+			return 1, 0, a.ep.Read(provider.Op{Locals: pieces[0][:], Peer: a.to, Remotes: remotes[:]})
 		},
 	} {
 		for range 50 { // pools fill

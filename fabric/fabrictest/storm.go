@@ -155,7 +155,8 @@ func (s *storm) ended(c provider.Completion) error {
 // bound; receives that name no peer are not ended by its death, and are cancelled. If the storm was told to
 // stop, its endpoint closes, which ends everything.
 func (s *storm) finish() error {
-	began, limit := time.Now(), deathBound
+	began, late := time.Now(), watchLateness()
+	defer late.stop()
 	if s.gone != nil {
 		s.said = s.gone.Error()
 	} else {
@@ -174,8 +175,8 @@ func (s *storm) finish() error {
 		if err := s.take(); err != nil {
 			return err
 		}
-		if time.Since(began) > limit {
-			return fmt.Errorf("%d operations have not ended after %v; the storm ended by %q", len(s.open), limit, s.said)
+		if took := time.Since(began); took > deathBound+late.worst() {
+			return fmt.Errorf("%d operations have not ended after %v; the storm ended by %q", len(s.open), took, s.said)
 		}
 	}
 	return nil

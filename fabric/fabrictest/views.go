@@ -16,6 +16,9 @@ func testViews(e *env) {
 		m := b.arena(n, 1, access)
 		for _, r := range [][2]int{{0, n}, {0, 1}, {4095, 2}, {100, 70000}, {n - 1, 1}, {1 << 20, 1 << 20}} {
 			v := a.do(request{Verb: "view", Peer: to, Key: m.key, Off: r[0], N: r[1]}).N
+			if got := a.stats().Views; got != 1 {
+				e.Errorf("one view is held, Stats.Views is %d", got)
+			}
 			e.viewed(a, v, m, r[0], r[1])
 			b.fill(m.all(), 2)
 			got := a.do(request{Verb: "view-get", Buf: v, N: r[1]}).Bytes
@@ -65,6 +68,10 @@ func (e *env) viewErrors(a, b *side, to provider.Peer, m mem, n int) {
 	if _, err := a.try(request{Verb: "view", Peer: to, Key: closed.key, N: 8}); !errors.Is(err, provider.ErrKey) {
 		e.Fatalf("a view of memory that was taken back: %v", err)
 	}
+	own := b.arena(4096, 1, 0)
+	if _, err := a.try(request{Verb: "view", Peer: to, Key: own.key, N: 8}); !errors.Is(err, provider.ErrKey) {
+		e.Fatalf("a view of an arena that peers may not read: %v", err)
+	}
 	private := b.private(4096, 1, provider.PeerRead)
 	if _, err := a.try(request{Verb: "view", Peer: to, Key: private.key, N: 8}); !errors.Is(err, provider.ErrNotSupported) {
 		e.Fatalf("a view of memory that is in no arena: %v", err)
@@ -88,7 +95,7 @@ func testLease(e *env) {
 	}
 	// Again and again: nothing is kept back.
 	var base uint64
-	rounds := testutil.Count(e, 60, 2000)
+	rounds := testutil.Count(e, 20, 2000)
 	for round := range rounds {
 		m := b.arena(1<<20, 1, provider.PeerRead)
 		v := a.do(request{Verb: "view", Peer: to, Key: m.key, N: 1 << 20}).N

@@ -15,9 +15,26 @@ import (
 const (
 	// endBound is how soon a wait ends that was told to.
 	endBound = 50 * time.Millisecond
-	// busy is what the suite allows a machine that does other things at the same time.
+	// busy is what the suite allows a machine that does other things at the same time, where it does not measure that.
 	busy = 450 * time.Millisecond
 )
+
+// promptly fails the test if what do measures takes longer than endBound, and longer than the machine is late, three times
+// in a row: what is always slow is the provider's fault.
+func (e *env) promptly(what string, do func() time.Duration) {
+	e.Helper()
+	var all []time.Duration
+	for range 3 {
+		late := watchLateness()
+		took := do()
+		late.stop()
+		if e.Failed() || took <= endBound+late.worst() {
+			return
+		}
+		all = append(all, took)
+	}
+	e.Errorf("%s: waits ended after %v", what, all)
+}
 
 // testWays has every way of waiting collect the completions of both sides.
 func testWays(e *env) {
@@ -49,24 +66,48 @@ func testWays(e *env) {
 // other traffic goes on.
 func testWaitEnds(e *env) {
 	a, b := e.directs()
-	idle, err := a.d.OpenCompletionQueue(provider.CQConfig{})
+	idle := a.queue(e)
+	e.waitWithTraffic(a, b, idle)
+	for range testutil.Count(e, 1, 50) {
+		for _, waiters := range []int{1, 8} {
+			e.promptly("cancel", func() time.Duration { return e.waitCancelled(idle, waiters) })
+			e.promptly("signal", func() time.Duration { return e.waitSignalled(idle, waiters) })
+		}
+		e.promptly("a signal without a wait", func() time.Duration { return e.signalIsKept(idle) })
+		e.counterEnds(a)
+		e.promptly("close", func() time.Duration { return e.waitClosed(a.queue(e)) })
+	}
+	e.waitClosed(idle)
+	// The end of the domain ends all waits of it.
+	e.promptly("close of the domain", func() time.Duration {
+		c, d := e.directs()
+		defer func() { _ = d.d.Close() }()
+		ends := e.waiters(context.Background(), c.queue(e), 4)
+		busy := e.waiters(context.Background(), c.q, 4)
+		began := time.Now()
+		if err := c.d.Close(); err != nil {
+			e.Fatal(err)
+		}
+		return max(e.must("close of the domain", ends, 4, began, provider.ErrClosed), e.must("close of the domain", busy, 4, began, provider.ErrClosed))
+	})
+}
+
+// queue opens one more.
+func (d *direct) queue(e *env) queue {
+	e.Helper()
+	q, err := d.d.OpenCompletionQueue(provider.CQConfig{})
 	if err != nil {
 		e.Fatal(err)
 	}
-	e.waitWithTraffic(a, b, idle)
-	for _, waiters := range []int{1, 8} {
-		e.waitCancelled(idle, waiters)
-		e.waitSignalled(idle, waiters)
-	}
-	e.signalIsKept(idle)
-	e.counterEnds(a)
-	e.waitClosed(idle)
+	return q
 }
 
 // waitWithTraffic waits on an idle queue while others are busy.
 func (e *env) waitWithTraffic(a, b *direct, idle queue) {
 	e.Helper()
 	limit := time.Duration(testutil.Count(e, 300, 2000)) * time.Millisecond
+	late := watchLateness()
+	defer late.stop()
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -76,7 +117,7 @@ func (e *env) waitWithTraffic(a, b *direct, idle queue) {
 		var c [1]provider.Completion
 		n, err := idle.Wait(ctx, c[:])
 		took := time.Since(began)
-		if n != 0 || !errors.Is(err, context.DeadlineExceeded) || took < limit || took > limit+busy {
+		if n != 0 || !errors.Is(err, context.DeadlineExceeded) || took < limit || took > limit+endBound+late.worst() {
 			e.Errorf("a wait of %v for nothing ended after %v with %d completions and %v", limit, took, n, err)
 		}
 	}()
@@ -125,8 +166,8 @@ func (e *env) waiters(ctx context.Context, q queue, n int) <-chan ended {
 	return ends
 }
 
-// must takes n ends, which must come in time and for this reason.
-func (e *env) must(what string, ends <-chan ended, n int, began time.Time, want error) {
+// must takes n ends, which must come for this reason, and says when the last one did.
+func (e *env) must(what string, ends <-chan ended, n int, began time.Time, want error) (took time.Duration) {
 	e.Helper()
 	limit := time.NewTimer(e.o.patience)
 	defer limit.Stop()
@@ -136,9 +177,7 @@ func (e *env) must(what string, ends <-chan ended, n int, began time.Time, want 
 			if end.n != 0 || !errors.Is(end.err, want) {
 				e.Fatalf("%s: a wait ended with %d completions and %v, want %q", what, end.n, end.err, want)
 			}
-			if took := end.when.Sub(began); took > endBound+busy {
-				e.Errorf("%s: a wait ended after %v", what, took)
-			}
+			took = max(took, end.when.Sub(began))
 		case <-limit.C:
 			e.Fatalf("%s: %d of %d waits have not ended after %v", what, n-i, n, e.o.patience)
 		}
@@ -148,20 +187,21 @@ func (e *env) must(what string, ends <-chan ended, n int, began time.Time, want 
 		e.Fatalf("%s: one more wait ended: %v", what, end.err)
 	default:
 	}
+	return took
 }
 
-func (e *env) waitCancelled(q queue, n int) {
+func (e *env) waitCancelled(q queue, n int) time.Duration {
 	e.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ends := e.waiters(ctx, q, n)
 	began := time.Now()
 	cancel()
-	e.must("cancel", ends, n, began, context.Canceled)
+	return e.must("cancel", ends, n, began, context.Canceled)
 }
 
 // waitSignalled wakes n waits by n signals, one each.
-func (e *env) waitSignalled(q queue, n int) {
+func (e *env) waitSignalled(q queue, n int) (took time.Duration) {
 	e.Helper()
 	ctx, cancel := e.patient()
 	defer cancel()
@@ -171,34 +211,38 @@ func (e *env) waitSignalled(q queue, n int) {
 		q.Signal()
 		select {
 		case end := <-ends:
-			if end.n != 0 || !errors.Is(end.err, provider.ErrSignal) || end.when.Sub(began) > endBound+busy {
-				e.Fatalf("a signalled wait ended after %v with %v", end.when.Sub(began), end.err)
+			if end.n != 0 || !errors.Is(end.err, provider.ErrSignal) {
+				e.Fatalf("a signalled wait ended with %d completions and %v", end.n, end.err)
 			}
+			took = max(took, end.when.Sub(began))
 		case <-ctx.Done():
 			e.Fatalf("of %d waits and as many signals, one is lost", n)
 		}
 	}
+	return took
 }
 
 // signalIsKept: one without a wait is for the next.
-func (e *env) signalIsKept(q queue) {
+func (e *env) signalIsKept(q queue) time.Duration {
 	e.Helper()
 	q.Signal()
 	began := time.Now()
 	ctx, cancel := e.patient()
 	defer cancel()
 	var c [1]provider.Completion
-	if _, err := q.Wait(ctx, c[:]); !errors.Is(err, provider.ErrSignal) || time.Since(began) > endBound+busy {
-		e.Fatalf("a wait after a signal ended after %v with %v", time.Since(began), err)
+	if _, err := q.Wait(ctx, c[:]); !errors.Is(err, provider.ErrSignal) {
+		e.Fatalf("a wait after a signal ended with %v", err)
 	}
+	took := time.Since(began)
 	short, cancelShort := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancelShort()
 	if _, err := q.Wait(short, c[:]); !errors.Is(err, context.DeadlineExceeded) {
 		e.Fatalf("one signal ended a second wait: %v", err)
 	}
+	return took
 }
 
-func (e *env) waitClosed(q queue) {
+func (e *env) waitClosed(q queue) time.Duration {
 	e.Helper()
 	ctx, cancel := e.patient()
 	defer cancel()
@@ -207,7 +251,7 @@ func (e *env) waitClosed(q queue) {
 	if err := q.Close(); err != nil {
 		e.Fatal(err)
 	}
-	e.must("close", ends, 8, began, provider.ErrClosed)
+	took := e.must("close", ends, 8, began, provider.ErrClosed)
 	var c [1]provider.Completion
 	if _, err := q.Read(c[:]); !errors.Is(err, provider.ErrClosed) {
 		e.Fatalf("a read of a closed queue: %v", err)
@@ -215,6 +259,7 @@ func (e *env) waitClosed(q queue) {
 	if err := q.Close(); err != nil {
 		e.Fatalf("closing a queue for the second time: %v", err)
 	}
+	return took
 }
 
 // counterEnds: waits for a counter end by context and Close.
@@ -235,12 +280,14 @@ func (e *env) counterEnds(a *direct) {
 		pause(20 * time.Millisecond)
 		return ends
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ends := wait(ctx)
-	began := time.Now()
-	cancel()
-	e.must("cancel of a counter", ends, 8, began, context.Canceled)
-	ends = wait(context.Background())
+	e.promptly("cancel of a counter", func() time.Duration {
+		ctx, cancel := context.WithCancel(context.Background())
+		ends := wait(ctx)
+		began := time.Now()
+		cancel()
+		return e.must("cancel of a counter", ends, 8, began, context.Canceled)
+	})
+	ends := wait(context.Background())
 	c.Add(5)
 	for range 8 {
 		if end := <-ends; end.err != nil {
@@ -248,12 +295,17 @@ func (e *env) counterEnds(a *direct) {
 		}
 	}
 	c.Set(0)
-	ends = wait(context.Background())
-	began = time.Now()
-	if err := c.Close(); err != nil {
-		e.Fatal(err)
-	}
-	e.must("close of a counter", ends, 8, began, provider.ErrClosed)
+	e.promptly("close of a counter", func() time.Duration {
+		if c, err = a.d.OpenCounter(); err != nil {
+			e.Fatal(err)
+		}
+		ends := wait(context.Background())
+		began := time.Now()
+		if err := c.Close(); err != nil {
+			e.Fatal(err)
+		}
+		return e.must("close of a counter", ends, 8, began, provider.ErrClosed)
+	})
 }
 
 // testSharedQueue (F49): 10 000 completions, read by four goroutines that wait and four that read, are each seen once.
@@ -420,7 +472,7 @@ func (e *env) awaken(a, b *direct, fd, round int) {
 	e.Helper()
 	var c [1]provider.Completion
 	for end := time.Now().Add(e.o.patience); ; {
-		ok, err := readable(fd, time.Second)
+		ok, err := readable(fd, e.o.patience)
 		if err != nil || !ok {
 			e.Fatalf("round %d: the descriptor does not say that there is a completion: %v", round, err)
 		}

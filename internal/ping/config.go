@@ -60,6 +60,9 @@ type Config struct {
 	Progress fabric.Progress // who drives the domain
 	// Inside says that the other side is in this process: processor time is counted by Measure alone.
 	Inside bool
+	// Begun is called by Measure when the other side has answered, before anything is measured; an error of it ends the
+	// work. It may be nil.
+	Begun func() error
 }
 
 // Phase is a part of the measurement.

@@ -25,6 +25,11 @@ func Measure(ctx context.Context, c Config, w Work, to fabric.Address, each func
 	if err := e.greet(ctx, to); err != nil {
 		return err
 	}
+	if c.Begun != nil {
+		if err := c.Begun(); err != nil {
+			return err
+		}
+	}
 	for _, size := range w.Sizes {
 		r, err := e.size(ctx, w, size)
 		if err != nil {

@@ -167,7 +167,9 @@ func FutexWaitAny([]WaitWord, time.Duration, Features) error { return ErrNotSupp
 type RobustOwner struct{}
 
 // NewRobustOwner is not available here.
-func NewRobustOwner(*Mapping, []int, Features) (*RobustOwner, error) { return nil, ErrNotSupported }
+func NewRobustOwner(*Mapping, []int, func(), Features) (*RobustOwner, error) {
+	return nil, ErrNotSupported
+}
 
 // Close is not available here.
 func (*RobustOwner) Close() error { return nil }

@@ -24,7 +24,7 @@ func roleOwn(args []string) error {
 	if err != nil {
 		return err
 	}
-	o, err := NewRobustOwner(m, ownedAt, Features{})
+	o, err := NewRobustOwner(m, ownedAt, nil, Features{})
 	if err != nil {
 		return err
 	}
@@ -88,18 +88,18 @@ func TestRobustErrors(t *testing.T) {
 	fd := memory(t, 4096)
 	rw, ro := mapped(t, fd, 4096, true), mapped(t, fd, 4096, false)
 	for _, offsets := range [][]int{nil, {-8}, {4}, {4096}, {4092}, {8, 8}, make([]int, 3000)} {
-		if _, err := NewRobustOwner(rw, offsets, Features{}); err == nil {
+		if _, err := NewRobustOwner(rw, offsets, nil, Features{}); err == nil {
 			t.Errorf("words at %v", offsets[:min(3, len(offsets))])
 		}
 	}
-	if _, err := NewRobustOwner(ro, ownedAt, Features{}); err == nil {
+	if _, err := NewRobustOwner(ro, ownedAt, nil, Features{}); err == nil {
 		t.Error("in memory that cannot be written")
 	}
-	if _, err := NewRobustOwner(rw, ownedAt, Features{}.Without(RobustList)); !errors.Is(err, ErrNotSupported) {
+	if _, err := NewRobustOwner(rw, ownedAt, nil, Features{}.Without(RobustList)); !errors.Is(err, ErrNotSupported) {
 		t.Error(err)
 	}
 	for range 20 { // one after the other, maybe on the same thread
-		o, err := NewRobustOwner(rw, ownedAt, Features{})
+		o, err := NewRobustOwner(rw, ownedAt, nil, Features{})
 		if err != nil {
 			t.Fatal(err)
 		}

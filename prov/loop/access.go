@@ -51,9 +51,9 @@ func (d *domain) count(o *op) {
 	}
 }
 
-// need is the access that the operation asks for.
+// need is the access that the operation asks for. PeerWrite is the right to all atomic operations.
 func (o *op) need() provider.Access {
-	if o.kind == provider.ReadDone || o.kind == provider.AtomicDone && o.code == provider.AtomicRead {
+	if o.kind == provider.ReadDone {
 		return provider.PeerRead
 	}
 	return provider.PeerWrite
@@ -113,11 +113,7 @@ func (d *domain) move(far *domain, o *op) error {
 
 // atomic runs an atomic operation.
 func (d *domain) atomic(far *domain, o *op) error {
-	need := o.need()
-	if o.result != nil && o.code != provider.AtomicRead {
-		need |= provider.PeerRead
-	}
-	b, region, err := far.keys.Use(o.key, o.offset, o.len, need)
+	b, region, err := far.keys.Use(o.key, o.offset, o.len, o.need())
 	if err != nil {
 		return err
 	}

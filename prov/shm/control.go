@@ -237,9 +237,7 @@ func (p *pair) serveBytes(o *op, pos uint64, b []byte, last bool) {
 func (p *pair) failAll(why error) {
 	p.messages, p.notes, p.rmas, p.streams, p.writing = deque[*op]{}, deque[*op]{}, deque[*op]{}, deque[stream]{}, nil
 	for p.replies.len() > 0 {
-		if w := p.replies.pop(); w.bytes != nil {
-			p.d.bufs.Put(w.bytes)
-		}
+		p.said(p.replies.pop())
 	}
 	for p.flying.len() > 0 {
 		if f := p.flying.pop(); f.block != nil {
@@ -258,6 +256,7 @@ func (p *pair) failAll(why error) {
 	for o := p.answers.head; o != nil; {
 		next := o.next
 		switch {
+		case o.role == roleServe && p.dying(): // its bytes may be on their way
 		case o.role == roleServe:
 			p.served--
 			p.d.free(o)

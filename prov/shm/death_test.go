@@ -103,7 +103,8 @@ func TestF31AfterAKill(t *testing.T) {
 		if c := a.wait(); !errors.Is(c.Err, provider.ErrPeerGone) || c.Context != 2 {
 			t.Fatalf("%+v", c)
 		}
-		if s := a.d.Stats(); s.Peers != before || s.Views != 0 {
+		testutil.Eventually(t, "the socket has ended", func() bool { return a.d.Stats().Peers == before })
+		if s := a.d.Stats(); s.Views != 0 {
 			t.Errorf("%+v", s)
 		}
 		if err := a.d.Remove(to); err != nil {

@@ -83,7 +83,7 @@ func (p *pair) dial() error {
 		err = p.prepare()
 	}
 	if err == nil {
-		p.uid, p.pid = cred.UID, cred.PID
+		p.uid, p.pid, p.other = cred.UID, cred.PID, isForeign(cred)
 		err = p.introduce(kindHello, sock)
 	}
 	if err == nil {
@@ -125,16 +125,20 @@ func (p *pair) introduce(kind uint16, sock sys.Socket) error {
 	d := p.d
 	h := hello{
 		kind: kind, inc: p.ep.inc, want: p.inc, boot: d.boot, layout: ourLayout, uid: d.uid, depth: uint32(p.ep.depth),
-		net: d.net, from: p.ep.addr.name, to: p.peer.addr.name, path: p.ep.addr.path,
+		life: p.lend(), net: d.net, from: p.ep.addr.name, to: p.peer.addr.name, path: p.ep.addr.path,
 	}
 	fds := []*sys.FD{d.home.fd, p.mine.fd}
-	if p.bell.FD != nil {
+	if p.bell.FD != nil && p.trusts() {
 		h.features |= hasBell
 		fds = append(fds, p.bell.FD)
 	}
 	_, err := sock.Send(h.Append(nil), fds...)
 	return err
 }
+
+// trusts says whether the peer may share a bell with us: what is shared its other holder can make block, and then a read or
+// write of it stops this process. A process of the same user could stop us anyway; others ring by packets.
+func (p *pair) trusts() bool { return p.uid == p.d.uid }
 
 // answer takes what the peer said, and says who we are.
 func (p *pair) answer(h *hello, fds []*sys.FD, sock sys.Socket) error {
@@ -169,9 +173,12 @@ func (p *pair) take(h *hello, fds []*sys.FD) error {
 		return err
 	}
 	p.peerDepth = int(min(h.depth, maxDepth))
+	p.life = lifeIn(home, h.life)
 	rest := fds[2:]
 	if h.features&hasBell != 0 {
-		if p.peerBell, err = sys.ReceivedEventfd(rest[0]); err != nil {
+		if !p.trusts() {
+			_ = rest[0].Close()
+		} else if p.peerBell, err = sys.ReceivedEventfd(rest[0]); err != nil {
 			_, _ = home.Close(), lanes.Close()
 			return err
 		}
@@ -192,9 +199,13 @@ func (p *pair) ready(e sys.Events) {
 	if e.Has(sys.WriteReady) && p.jammed {
 		p.announce()
 	}
-	for p.token != 0 && p.hear() {
+	for n := 0; n < heardAtOnce && p.token != 0 && p.hear(); n++ {
 	}
 }
+
+// heardAtOnce is how many messages of a peer are read in one go: more than a socket holds, so that all that was there is
+// read, and one that never stops talking does not keep us from the others.
+const heardAtOnce = 512
 
 // hear reads one message; false if there was none.
 func (p *pair) hear() bool {
@@ -259,13 +270,13 @@ func (p *pair) understand(kind uint16, body []byte, fds []*sys.FD) error {
 			return err
 		}
 		return p.welcomed(h, fds)
-	case kind == kindSegments && p.state == pairUp:
+	case kind == kindSegments && (p.state == pairUp || p.state == pairDraining):
 		return p.moreSegments(body, fds)
-	case kind == kindDrop && p.state == pairUp:
+	case kind == kindDrop && (p.state == pairUp || p.state == pairDraining):
 		return p.fewerSegments(body)
-	case kind == kindLane && p.state == pairUp:
+	case kind == kindLane && (p.state == pairUp || p.state == pairDraining):
 		return p.laneOffered(body, fds)
-	case kind == kindBell && p.state == pairUp:
+	case kind == kindBell && (p.state == pairUp || p.state == pairDraining):
 		p.d.rungOnce()
 		return nil
 	}

@@ -30,6 +30,7 @@ type domain struct {
 	uid      uint32
 
 	home   *home
+	vigil  *vigil // nil: there is none yet
 	arena  *arena
 	held   provutil.Held // blocks that were closed while operations are posted on them
 	epoch  uint64        // of the doorbell
@@ -45,10 +46,13 @@ type domain struct {
 	pairs    []*pair // to poll
 	dirty    []*pair // to publish
 	dead     []*pair // to release
+	foreign  foreign // of all pairs
 	gone     bool    // a peer has died: directed receives may have to end
 
 	ops     provutil.Pool[op]
 	bufs    provutil.Buffers
+	locals  spares[provider.Segment]
+	remotes spares[provider.RemoteSegment]
 	bounces []*bounce
 	atomics provutil.Atomics
 	restart []*endpoint // with stalled receives
@@ -174,6 +178,7 @@ func (d *domain) Close() error {
 		_ = n.Close()
 	}
 	d.core.Stop()
+	d.vigil.end()
 	d.core.Lock()
 	defer d.core.Unlock()
 	d.av.Each(func(_ provider.Peer, _ provider.Address, v **peer) {

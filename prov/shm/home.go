@@ -12,6 +12,7 @@ import (
 //
 //	   0 u64 armed: the epoch of the doorbell; while it is odd the domain sleeps
 //	  64 what cross.go needs
+//	2048 the words of life, 128 of u32, one at every eighth byte (life.go)
 //	4096 the table of arena blocks, 65536 entries of 32 bytes:
 //	   0 u64 key: of the block that is there; 0 while the entry is free or changes
 //	   8 u32 segment | u32 access; segment 2^32-1: memory of the owner's own, which no peer can map

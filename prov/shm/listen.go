@@ -134,6 +134,7 @@ type stranger struct {
 	sock  sys.Socket
 	token uint64
 	uid   uint32
+	other bool // it is another process
 	pid   int
 
 	// Of one that waits for the outcome of our own connection to the same peer.
@@ -157,7 +158,7 @@ func (ep *endpoint) meet(sock sys.Socket) {
 		_ = sock.Close()
 		return
 	}
-	s.uid, s.pid = cred.UID, cred.PID
+	s.uid, s.pid, s.other = cred.UID, cred.PID, isForeign(cred)
 	ep.strangers = append(ep.strangers, s)
 	s.ready(sys.Readable)
 }
@@ -300,7 +301,7 @@ func (s *stranger) adopt(p *pair) {
 		p.end(err, nil)
 		return
 	}
-	p.uid, p.pid = s.uid, s.pid
+	p.uid, p.pid, p.other = s.uid, s.pid, s.other
 	if err := p.answer(h, fds, sock); err != nil {
 		p.end(fmt.Errorf("%w: %w", provider.ErrPeerGone, err), nil)
 	}

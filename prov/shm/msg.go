@@ -339,6 +339,7 @@ func (p *pair) noted(r *record) bool {
 		ep.recvCQ.Stall()
 		return false
 	}
+	p.peer.named = true
 	c := &ep.d.scratch
 	*c = provider.Completion{Kind: provider.RemoteWrite, Flags: provider.HasData, Len: r.words[0], Data: r.data, Source: p.peer.id}
 	ep.count(c)

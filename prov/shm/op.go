@@ -108,18 +108,15 @@ func (p *pair) newOp(kind provider.Kind, o *provider.Op) *op {
 	n := p.bareOp(kind, roleQueued)
 	n.flags, n.context = o.Flags, o.Context
 	n.local = provutil.VectorOf(o)
-	if len(o.Locals) > 0 {
-		n.local.More = append([]provider.Segment(nil), o.Locals...)
-	}
+	n.local.More = p.d.locals.clone(o.Locals)
 	n.length = n.local.Len()
 	n.tag, n.data = o.Tag, o.Data
 	n.key, n.offset = o.Key, o.Offset
-	if len(o.Remotes) > 0 {
-		n.remotes = append([]provider.RemoteSegment(nil), o.Remotes...)
-	}
+	n.remotes = p.d.remotes.clone(o.Remotes)
 	if o.Flags.Has(provider.Inject) {
 		n.own = p.d.bufs.Get(int(n.length))
 		n.local.Gather(0, n.own)
+		p.d.locals.put(n.local.More)
 		n.local = provutil.Vector{First: n.own}
 	}
 	p.seq++
@@ -151,6 +148,8 @@ func (d *domain) free(o *op) {
 	if o.block != nil {
 		o.pair.giveBlock(o.block)
 	}
+	d.locals.put(o.local.More)
+	d.remotes.put(o.remotes)
 	d.ops.Put(o.id)
 }
 

@@ -31,6 +31,9 @@ type pair struct {
 	lostWhy error // the peer is gone, and what it left was not looked at yet
 	self    bool
 	uid     uint32 // the peer's user
+	other   bool   // the peer is another process
+	lent    uint32 // our word of life that it watches, from 1 on; 0 is none
+	life    life   // the peer's
 	pid     int    // the peer's process, as the kernel says; 0 if it has no number here
 	inc     uint64 // the peer's incarnation, once it is known
 
@@ -47,6 +50,7 @@ type pair struct {
 	hazards   hazards
 	cross     cross
 	segments  map[uint32]*foreignSegment
+	foreign   foreign
 	announced int // segments of ours that the peer was told of, or will not be
 	untold    int // drops of ours, as announced
 	jammed    bool
@@ -74,6 +78,7 @@ type pair struct {
 	rmas     deque[*op] // to start, for the control lane
 	writing  []*op      // writes whose bytes are not all published, in order
 	replies  deque[reply]
+	saying   int // bytes of replies
 	streams  deque[stream]
 	flying   deque[flight]
 	copies   deque[*op] // receives that copy out of the peer's arena
@@ -179,6 +184,7 @@ func (p *pair) up(lanesMap, homeMap *sys.Mapping) error {
 	p.meetCross()
 	p.state = pairUp
 	p.activate()
+	p.d.vigil.watch(p, p.life)
 	p.d.stats.Peers++
 	p.tell()
 	if p.d.tracer.PeerUp != nil {
@@ -213,6 +219,8 @@ func (p *pair) end(why error, word *refusal) {
 	}
 	p.state, p.failed = pairEnded, why
 	p.hangUp()
+	p.d.vigil.forget(p)
+	p.unlend()
 	if wasUp {
 		p.d.arena.unwatch(&p.theirs)
 		p.d.stats.Peers--
@@ -294,6 +302,9 @@ func (p *pair) lost(why error) {
 		p.unreachable(why)
 		return
 	case pairUp:
+	case pairDraining:
+		p.buried()
+		return
 	default:
 		return
 	}
@@ -301,25 +312,26 @@ func (p *pair) lost(why error) {
 	if p.lostWhy = why; p.reading || p.obeying {
 		return // poll goes on with it
 	}
-	for p.pollControl() {
+	for p.state == pairUp && p.pollControl() {
 	}
 	if p.state != pairUp { // it broke the protocol
 		return
 	}
-	p.state = pairDraining
-	p.d.bury(p.peer, why)
-	p.failAll(why)
-	p.drain()
+	p.expire(why)
 }
 
-// drain takes what is left in the data lane, as far as there is room for it, and ends the pair when all is
-// taken.
+// drain takes what is left in the lanes, as far as there is room for it, and ends the pair when all is
+// taken and nothing more can come.
 func (p *pair) drain() bool {
 	moved := false
-	for p.state == pairDraining && p.pollData() {
+	for p.state == pairDraining && (p.pollControl() || p.pollData()) {
 		moved = true
 	}
-	if p.state == pairDraining && p.dataIn.Empty() && p.copies.len() == 0 {
+	switch {
+	case p.state != pairDraining || !p.spent():
+	case p.dying():
+		p.d.gone = p.d.gone || moved // directed receives may have to end
+	default:
 		p.end(p.peer.why, nil)
 		moved = true
 	}

@@ -14,6 +14,7 @@ type peer struct {
 	addr  address
 	pairs []*pair
 	why   error // it is gone
+	named bool  // the program may have its number, though it has got no message
 	stats provider.PeerStats
 }
 
@@ -32,6 +33,7 @@ func (d *domain) Insert(a provider.Address) (provider.Peer, error) {
 	if err != nil {
 		return 0, fail("insert", a, err)
 	}
+	p.named = true
 	return p.id, nil
 }
 
@@ -120,11 +122,30 @@ func (d *domain) bury(p *peer, why error) {
 	d.forgetName(p)
 	d.av.Bury(p.id)
 	d.gone = true
-	if d.opts.folder != "" && p.addr.path == d.opts.folder {
-		stale(folderName(p.addr.path, p.addr.name))
-	}
+	d.sweep(p)
 	if d.tracer.PeerGone != nil {
 		d.tracer.PeerGone(p.id, p.text, why)
+	}
+}
+
+// forget drops the peer of a pair that has ended if nobody can know of it: it has come by itself, and has left nothing. Else who
+// comes and goes would cost memory each time.
+func (d *domain) forget(p *pair) {
+	q := p.peer
+	q.named = q.named || p.waiting > 0
+	if q.named || q.stats.Received > 0 || len(q.pairs) > 0 || d.av.Lookup(q.id) == nil {
+		return
+	}
+	if q.why == nil {
+		d.forgetName(q)
+	}
+	d.av.Remove(q.id)
+}
+
+// sweep removes what a dead peer has left in the folder.
+func (d *domain) sweep(p *peer) {
+	if d.opts.folder != "" && p.addr.path == d.opts.folder {
+		stale(folderName(p.addr.path, p.addr.name))
 	}
 }
 

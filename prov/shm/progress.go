@@ -24,6 +24,7 @@ func (d *domain) Poll() bool {
 	if d.news.Load() || d.epoch&1 == 1 || d.ticks%socketPolls == 0 {
 		d.news.Store(false)
 		moved = d.poll()
+		moved = d.mourn() || moved
 	}
 	for i := 0; i < len(d.pairs); i++ {
 		p := d.pairs[i]
@@ -55,6 +56,7 @@ func (d *domain) reap() {
 		p := d.dead[len(d.dead)-1]
 		d.dead = d.dead[:len(d.dead)-1]
 		p.release()
+		d.forget(p)
 	}
 	if d.gone {
 		d.gone = false
@@ -221,6 +223,9 @@ func (p *pair) readData() bool {
 			return true
 		}
 		if r.flags&recAfter != 0 && !p.reach(r.after) {
+			if p.state == pairDraining {
+				break
+			}
 			return true
 		}
 		if r.op == opMove {
@@ -253,10 +258,12 @@ func (p *pair) readData() bool {
 // reach reads the control lane up to a record of it, which the peer has published before what refers to it.
 func (p *pair) reach(after uint64) bool {
 	for int64(p.controlRead-after) < 0 {
-		if p.state == pairDraining {
-			return true // all that was there has been read
-		}
-		if !p.pollControl() {
+		switch moved := p.pollControl(); {
+		case p.state == pairDraining && !moved:
+			return !p.dying() // all that was there has been read; of a dying one more may come
+		case p.state == pairDraining:
+			continue
+		case !moved:
 			p.breach(errRecord)
 		}
 		if p.state != pairUp {
@@ -293,8 +300,12 @@ func (p *pair) readControl() bool {
 			p.breach(err)
 			return true
 		}
-		err = p.obey(r)
-		if p.state != pairUp {
+		if p.state == pairDraining {
+			p.obeyLate(r)
+		} else {
+			err = p.obey(r)
+		}
+		if p.state == pairEnded {
 			return true
 		}
 		if err != nil {
@@ -305,7 +316,9 @@ func (p *pair) readControl() bool {
 		p.controlIn.Advance()
 	}
 	if n > 0 {
-		p.mine.controlDone.Store(p.controlRead)
+		if p.state == pairUp {
+			p.mine.controlDone.Store(p.controlRead) // else a dying peer would take it for done
+		}
 		p.controlIn.Flush()
 		p.fed()
 	}
@@ -323,7 +336,8 @@ func (p *pair) say(r *record) {
 	if p.replies.len() == 0 && p.write(r) {
 		return
 	}
-	if p.replies.len() > 64+2*(p.peerDepth+p.ep.depth)*maxRemotes { // each operation may ask so many times
+	depth := p.peerDepth + p.ep.depth
+	if p.replies.len() > 64+2*depth*maxRemotes || p.saying > (64+depth)*maxAtomic+maxInline { // each operation may ask so many times, for so much
 		p.breach(errors.New("it asks without taking the answers"))
 		return
 	}
@@ -332,6 +346,7 @@ func (p *pair) say(r *record) {
 		w.bytes = p.d.bufs.Get(len(r.payload))
 		copy(w.bytes, r.payload)
 		w.payload = w.bytes
+		p.saying += len(w.bytes)
 	}
 	p.replies.push(w)
 }
@@ -356,13 +371,18 @@ func (p *pair) noRoom(err error) bool {
 	return false
 }
 
+// said lets go of a reply that waits no more.
+func (p *pair) said(w reply) {
+	if w.bytes != nil {
+		p.saying -= len(w.bytes)
+		p.d.bufs.Put(w.bytes)
+	}
+}
+
 func (p *pair) pushReplies() bool {
 	moved := false
 	for p.state == pairUp && p.replies.len() > 0 && p.write(&p.replies.front().record) {
-		w := p.replies.pop()
-		if w.bytes != nil {
-			p.d.bufs.Put(w.bytes)
-		}
+		p.said(p.replies.pop())
 		moved = true
 	}
 	return moved

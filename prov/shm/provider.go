@@ -87,6 +87,8 @@ func describe(f sys.Features) provider.Info {
 		{sys.FutureWrite, "read-only descriptors keep peers of other users from writing; those of this user could"},
 		{sys.PopulatePages, "new memory is touched page by page"},
 		{sys.EventFD, "sleepers are woken by a packet on the socket"},
+		{sys.RobustList, "peers are told of the death of this process by its sockets, after its memory was freed"},
+		{sys.FutexWaitv, "deaths of peers are noticed by their sockets, after their memory was freed"},
 		{sys.CrossMemory, "registered memory is always read by way of its owner"},
 		{sys.HugeTLB, "arenas lie on ordinary pages"},
 	} {

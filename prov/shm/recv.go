@@ -2,6 +2,7 @@ package shm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/provutil"
@@ -61,14 +62,12 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 	r := ep.matcher.NewRecv()
 	r.Context, r.Tagged, r.Tag, r.Ignore, r.Peer, r.Flags = o.Context, kind == provider.TRecvDone, o.Tag, o.Ignore, o.Peer, o.Flags
 	r.Buffer = provutil.VectorOf(o)
-	if len(o.Locals) > 0 {
-		r.Buffer.More = append([]provider.Segment(nil), o.Locals...)
-	}
+	r.Buffer.More = d.locals.clone(o.Locals)
 	if o.Flags&(provider.Peek|provider.Claim) != 0 {
 		ep.look(r)
 	} else if !ep.feed(r) {
 		ep.matcher.Add(r)
-		if from != nil && from.why != nil && from.pair(ep) == nil {
+		if from != nil && from.why != nil && !from.left(ep) {
 			ep.endRecv(r, from.why)
 		}
 	}
@@ -173,6 +172,7 @@ func (ep *endpoint) look(r *recv) {
 
 // found completes a peek, or a discard, without the message's bytes.
 func (ep *endpoint) found(r *recv, m *waiting) {
+	m.Extra.pair.peer.named = true
 	c := &ep.d.scratch
 	*c = provider.Completion{Context: r.Context, Kind: recvKind(r), Len: m.Len, Tag: m.Tag, Source: m.Source}
 	if m.HasData {
@@ -379,6 +379,7 @@ func (ep *endpoint) freeRecv(r *recv) {
 	if r.Held {
 		ep.d.held.Ended(r.Buffer)
 	}
+	ep.d.locals.put(r.Buffer.More)
 	ep.matcher.FreeRecv(r)
 	if ep.recvCQ != nil {
 		ep.recvCQ.Room()
@@ -419,10 +420,15 @@ func (p *pair) failReceives(why error) {
 	for p.answers.head != nil {
 		p.d.received(p.answers.head, why) // served writes have ended before
 	}
+	p.dropKept(why, opOffer, opPlaced)
+}
+
+// dropKept drops the messages that wait here for a receive and whose bytes are with the peer in one of these ways.
+func (p *pair) dropKept(why error, ways ...uint8) {
 	ep := p.ep
 	ep.matcher.EachMessage(func(m *waiting) {
 		k := &m.Extra
-		if k.pair != p || k.how == opInline {
+		if k.pair != p || !slices.Contains(ways, k.how) {
 			return
 		}
 		if k.claimed {
@@ -445,7 +451,7 @@ func (ep *endpoint) failDirected() {
 		switch {
 		case v == nil:
 			ep.endRecv(r, provider.ErrCancelled)
-		case (*v).why != nil && (*v).pair(ep) == nil:
+		case (*v).why != nil && !(*v).left(ep):
 			ep.endRecv(r, (*v).why)
 		}
 	})

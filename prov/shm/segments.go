@@ -13,6 +13,10 @@ type foreignSegment struct {
 	w       *sys.Mapping // writable; nil of most
 	users   int          // copies and views
 	dropped bool
+
+	pair *pair // whose quota it counts against, with so much
+	maps int
+	size uint64
 }
 
 // maxForeign bounds the segments of one peer: the kernel has few mappings for a process.
@@ -24,7 +28,14 @@ func (p *pair) addSegment(s segmentInfo, fd *sys.FD) error {
 		_ = fd.Close()
 		return fmt.Errorf("%w: segment %d", errMessage, s.index)
 	}
-	write := provider.Access(s.access).Has(provider.PeerWrite) && p.uid == p.d.uid
+	write, maps := provider.Access(s.access).Has(provider.PeerWrite) && p.uid == p.d.uid, 1
+	if write {
+		maps = 2
+	}
+	if err := p.afford(maps, uint64(maps)*min(s.size, maxForeignBytes)); err != nil {
+		_ = fd.Close()
+		return fmt.Errorf("segment %d: %w", s.index, err)
+	}
 	var w *sys.Mapping
 	if write {
 		again, err := fd.Dup()
@@ -46,7 +57,9 @@ func (p *pair) addSegment(s segmentInfo, fd *sys.FD) error {
 	if p.segments == nil {
 		p.segments = make(map[uint32]*foreignSegment)
 	}
-	p.segments[s.index] = &foreignSegment{m: m, w: w}
+	f := &foreignSegment{m: m, w: w}
+	f.account(p)
+	p.segments[s.index] = f
 	return nil
 }
 
@@ -82,6 +95,7 @@ func (p *pair) fewerSegments(body []byte) error {
 // unmap lets go of a segment that is dropped and that nobody uses.
 func (s *foreignSegment) unmap() {
 	if s.dropped && s.users == 0 {
+		s.release()
 		_ = s.m.Close()
 		if s.w != nil {
 			_ = s.w.Close()

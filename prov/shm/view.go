@@ -86,6 +86,9 @@ func (p *pair) news(ctx context.Context) error {
 	p.d.core.Unlock()
 	err := n.Wait(ctx, 1)
 	p.d.core.Lock()
+	if err != nil {
+		p.hears = without(p.hears, n)
+	}
 	return err
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -110,11 +109,11 @@ func runInfo(ctx context.Context, env Env, opt infoOptions) error {
 	out := newOutput(env.Stdout)
 	switch {
 	case opt.json:
-		b, err := json.Marshal(o)
+		b, err := jsonLine(o)
 		if err != nil {
 			return err
 		}
-		out.bytes(append(b, '\n'))
+		out.bytes(b)
 	case opt.verbose:
 		o.writeAll(out)
 	default:

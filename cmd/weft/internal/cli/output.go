@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,6 +50,15 @@ func (o *output) keep(err error) {
 	if err != nil {
 		o.err = errOutput{err}
 	}
+}
+
+// jsonLine is v as one line of JSON, in which the & of an address stays one, so that it can be copied.
+func jsonLine(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // errOutput marks errors of standard output, which end a command.

@@ -58,7 +58,12 @@ without it they poll for a short time and then sleep, as programs do.
 --wait, --progress and --pin; what is measured says the one that connects.
 
 The exit code is 1 if the peer dies or data are wrong.`,
-		Args: names(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if opt.listen == anyName && len(args) > 0 {
+				return usagef("a name is given as --listen=%s", args[0])
+			}
+			return names()(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			given := func(flag string) bool { return cmd.Flags().Changed(flag) }
 			return runPing(cmd.Context(), env, &opt, given)
@@ -141,6 +146,9 @@ func runPing(ctx context.Context, env Env, opt *pingOptions, given func(string) 
 	if err != nil {
 		return err
 	}
+	if _, err := fabric.Discover(ctx, fabric.Hints{Provider: c.Provider}); err != nil {
+		return pingError(ctx, err) // here, before another process finds out
+	}
 	local, peer, pin := 0, 0, ping.Pin(opt.pin)
 	if pin != ping.Anywhere {
 		if !slices.Contains(ping.Pins, pin) {
@@ -160,6 +168,7 @@ func runPing(ctx context.Context, env Env, opt *pingOptions, given func(string) 
 		defer func() { _ = restore() }() // the process ends
 	}
 	out := newPingOutput(env, opt, c)
+	c.Begun = out.head
 	switch {
 	case opt.listen != "":
 		err = pingListen(ctx, out, opt, c)

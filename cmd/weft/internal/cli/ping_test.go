@@ -94,11 +94,12 @@ func kill(t *testing.T, pid string) {
 	}
 }
 
-// The peer process is killed after the first size.
+// The peer process is killed before anything is measured, which the head of the table announces, and after the first size.
 func TestPingPeerDies(t *testing.T) {
-	for _, op := range ping.Ops {
-		for _, wait := range ping.Waits {
-			out := &onOutput{re: regexp.MustCompile(`peer process ([0-9]+)\n`), seen: func(pid string) { kill(t, pid) }}
+	for i, op := range ping.Ops {
+		for j, wait := range ping.Waits {
+			when := []string{`peer process ([0-9]+)\n`, `peer process ([0-9]+)\n(?s:.*)\n +8 `}[(i+j)%2]
+			out := &onOutput{re: regexp.MustCompile(when), seen: func(pid string) { kill(t, pid) }}
 			env, errs := selfEnv(t, out)
 			code := Run(t.Context(), env, []string{"ping", "--op", string(op), "--wait", string(wait), "--size", "8,64K", "--iters", "20000"})
 			if text := errs.String(); code != exitFailed || !strings.Contains(text, "peer") || strings.Count(text, "\n") != 1 {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/weft-fabric/weft/internal/ping"
@@ -14,20 +13,20 @@ type pingOutput struct {
 	config ping.Config
 	pin    string
 	peer   int // pid of the peer process, 0: none that is known
-	begun  bool
+	op     ping.Op
 }
 
 func newPingOutput(env Env, opt *pingOptions, c ping.Config) *pingOutput {
-	return &pingOutput{output: newOutput(env.Stdout), json: opt.json, config: c, pin: opt.pin}
+	return &pingOutput{output: newOutput(env.Stdout), json: opt.json, config: c, pin: opt.pin, op: ping.Op(opt.op)}
 }
 
 // object prints a line of JSON.
 func (o *pingOutput) object(v any) error {
-	b, err := json.Marshal(v)
+	b, err := jsonLine(v)
 	if err != nil {
 		return err
 	}
-	o.bytes(append(b, '\n'))
+	o.bytes(b)
 	return o.flush()
 }
 
@@ -38,17 +37,16 @@ func (o *pingOutput) result(r ping.Result) error {
 	if o.json {
 		return o.object(r)
 	}
-	if !o.begun {
-		o.begun = true
-		o.head(r)
-	}
 	o.printf(pingColumns, sizeText(r.Size), fmt.Sprint(r.Iters), micros(r.Latency.Min), micros(r.Latency.Median), micros(r.Latency.P99),
 		fmt.Sprintf("%.1f", r.MBPerS), fmt.Sprintf("%.0f", r.OpsPerS), fmt.Sprintf("%.3f", r.CPU.Local), o.peerCPU(r.CPU.Peer))
 	return o.flush()
 }
 
-// head says what the numbers are.
-func (o *pingOutput) head(r ping.Result) {
+// head says what the numbers are, before there are any: large sizes take long.
+func (o *pingOutput) head() error {
+	if o.json {
+		return nil
+	}
 	wait := "polls, then sleeps"
 	switch o.config.Wait {
 	case ping.Spin:
@@ -57,7 +55,7 @@ func (o *pingOutput) head(r ping.Result) {
 		wait = "sleeps"
 	case ping.Ladder:
 	}
-	o.printf("%s, %s; a side that waits %s; %s progress", printable(r.Provider), r.Op, wait, o.config.Progress)
+	o.printf("%s, %s; a side that waits %s; %s progress", printable(o.config.Provider), o.op, wait, o.config.Progress)
 	if o.pin != "" {
 		o.printf("; on %s", map[string]string{"same": "one processor", "apart": "two processors"}[o.pin])
 	}
@@ -69,6 +67,7 @@ func (o *pingOutput) head(r ping.Result) {
 	}
 	o.text("\n")
 	o.printf(pingColumns, "size", "iters", "min us", "median us", "p99 us", "MB/s", "ops/s", "cpu s", "peer's")
+	return o.flush()
 }
 
 // peerCPU is a dash where both sides are one process.
