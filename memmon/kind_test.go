@@ -28,7 +28,7 @@ func TestLasting(t *testing.T) {
 	if !Lasting(HeapBytes(make([]byte, 1))) {
 		t.Error("memory of the heap lasts as long as it is held")
 	}
-	if Lasting(Mapped(make([]byte, 1), new(owner))) || Lasting(nil) {
+	if own := owner(1); Lasting(Mapped(make([]byte, 1), &own)) || Lasting(nil) {
 		t.Error("only an owner knows how long what it mapped lasts")
 	}
 }

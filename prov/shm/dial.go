@@ -282,7 +282,7 @@ func (p *pair) understand(kind uint16, body []byte, fds []*sys.FD) error {
 		return p.moreSegments(body, fds)
 	case kind == kindDrop && (p.state == pairUp || p.state == pairDraining):
 		return p.fewerSegments(body)
-	case kind == kindLane && p.state == pairUp:
+	case kind == kindLane && (p.state == pairUp || p.state == pairDraining):
 		return p.laneOffered(body, fds)
 	case kind == kindBell && (p.state == pairUp || p.state == pairDraining):
 		p.d.rungOnce()

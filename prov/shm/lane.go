@@ -110,6 +110,9 @@ func (p *pair) laneOffered(body []byte, fds []*sys.FD) error {
 	if err != nil {
 		return err
 	}
+	if p.state != pairUp {
+		return nil // it is gone, and has not been told that the lane is mapped, so nothing is in it
+	}
 	g := &p.growth
 	if len(fds) != 1 || g.nextIn != nil || g.stepIn == laneSteps || uint64(l) != laneSize(g.stepIn+1) {
 		return fmt.Errorf("%w: a lane of %d bytes with %d descriptors after %d", errMessage, l, len(fds), g.stepIn)

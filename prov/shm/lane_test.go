@@ -282,7 +282,10 @@ func TestHostileLane(t *testing.T) {
 		"too far":   func(t *testing.T, p *pair) { offer(p, laneSize(laneSteps+1), file(t, laneSize(laneSteps+1))) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			victim := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
+			gone := make(chan error, 1)
+			victim := newSide(t, provider.DomainConfig{Tracer: &provider.Tracer{
+				PeerGone: func(_ provider.Peer, _ provider.Address, why error) { gone <- why },
+			}}, provider.EndpointConfig{})
 			h := newSide(t, provider.DomainConfig{Progress: provider.Manual}, provider.EndpointConfig{})
 			to := h.insert(victim.ep.Address())
 			h.must(h.ep.Send(mk(make([]byte, 8), to, 1)))
@@ -295,12 +298,17 @@ func TestHostileLane(t *testing.T) {
 			h.d.core.Lock()
 			lie(t, h.d.pairs[0])
 			h.d.core.Unlock()
+			var why error
 			testutil.Eventually(t, "dropped", func() bool {
 				victim.drainSome()
-				return victim.d.Stats().Peers == 0
+				select {
+				case why = <-gone:
+				default:
+				}
+				return why != nil
 			})
-			if w := victim.d.Peers()[0].Why; !errors.Is(w, provider.ErrProtocol) {
-				t.Error(w)
+			if !errors.Is(why, provider.ErrProtocol) {
+				t.Error(why)
 			}
 		})
 	}
