@@ -108,15 +108,15 @@ func (p *pair) newOp(kind provider.Kind, o *provider.Op) *op {
 	n := p.bareOp(kind, roleQueued)
 	n.flags, n.context = o.Flags, o.Context
 	n.local = provutil.VectorOf(o)
-	n.local.More = p.d.locals.clone(o.Locals)
+	n.local.More = p.d.locals.Clone(o.Locals)
 	n.length = n.local.Len()
 	n.tag, n.data = o.Tag, o.Data
 	n.key, n.offset = o.Key, o.Offset
-	n.remotes = p.d.remotes.clone(o.Remotes)
+	n.remotes = p.d.remotes.Clone(o.Remotes)
 	if o.Flags.Has(provider.Inject) {
 		n.own = p.d.bufs.Get(int(n.length))
 		n.local.Gather(0, n.own)
-		p.d.locals.put(n.local.More)
+		p.d.locals.Put(n.local.More)
 		n.local = provutil.Vector{First: n.own}
 	}
 	p.seq++
@@ -148,8 +148,8 @@ func (d *domain) free(o *op) {
 	if o.block != nil {
 		o.pair.giveBlock(o.block)
 	}
-	d.locals.put(o.local.More)
-	d.remotes.put(o.remotes)
+	d.locals.Put(o.local.More)
+	d.remotes.Put(o.remotes)
 	d.ops.Put(o.id)
 }
 
