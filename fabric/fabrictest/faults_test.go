@@ -325,6 +325,9 @@ func faultTable() []fault {
 				op.Flags &^= provider.Quiet
 			}
 		})},
+		{group: "counters", name: "what atomics bring is no read", make: func(testing.TB) *mutant {
+			return &mutant{atomic: func(a *provider.Atomic) { a.Result = nil }}
+		}},
 		{group: "cancel", name: "a success", make: replaces(provider.ErrCancelled, nil)},
 		{group: "cancel", name: "no end", make: func(testing.TB) *mutant {
 			return &mutant{done: func(c *provider.Completion) int {

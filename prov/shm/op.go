@@ -169,8 +169,11 @@ func (d *domain) finish(o *op, err error) {
 		c.Len = 0
 		c.Err = fail(o.kind.String(), p.peer.text, err)
 	}
-	quiet := o.flags.Has(provider.Quiet)
+	quiet, counts := o.flags.Has(provider.Quiet), o.kind
+	if o.atomic.result != nil {
+		counts = provider.ReadDone // so libfabric's FI_READ has it: what brings something back is a read
+	}
 	d.free(o)
-	ep.count(c)
+	ep.counters[counts].Done(c.Err)
 	ep.push(ep.sendCQ, quiet)
 }
