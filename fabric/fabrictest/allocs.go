@@ -184,6 +184,15 @@ func (w *work) atomics(where string, m memory, off uint64) {
 	x.Op = provider.Op{Local: w.out.Slice(0, 8), Peer: a.to, Key: m.Key(), Offset: off}
 	fetch := x
 	w.measure("a fetching atomic on "+where, 0, func() (int, int, error) { return 1, 0, a.ep.Atomic(fetch) })
+	if w.vectored() {
+		parts := x
+		parts.Result = w.out.Bytes()[2000:2096]
+		parts.Local, parts.Locals = pieces(w.out, 96)
+		parts.Key, parts.Offset, parts.Remotes = 0, 0, cutRemote(m, off, 96)
+		w.measure("an atomic in pieces on "+where, 0, func() (int, int, error) { return 1, 0, a.ep.Atomic(parts) })
+		parts.Type = provider.Uint16
+		w.measure("an atomic in pieces on short words of "+where, 0, func() (int, int, error) { return 1, 0, a.ep.Atomic(parts) })
+	}
 	x.Result, x.Type = nil, provider.Uint16 // which the CPU does not change at once
 	w.measure("an atomic on short words of "+where, 0, func() (int, int, error) { return 1, 0, a.ep.Atomic(x) })
 }

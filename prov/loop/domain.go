@@ -10,6 +10,9 @@ import (
 	"github.com/weft-fabric/weft/internal/sys"
 )
 
+// maxAtomic bounds the bytes of an atomic operation.
+const maxAtomic = 4 << 10
+
 // domain implements provider.Domain. Its Core's lock guards what has no lock of its own.
 type domain struct {
 	net    *network
@@ -43,6 +46,7 @@ type domain struct {
 
 	keys    provutil.Keys
 	atomics provutil.Atomics
+	operand [maxAtomic]byte // of an atomic operation in pieces
 
 	memory arenas
 	held   provutil.Held // arenas that were closed while operations are posted on them
