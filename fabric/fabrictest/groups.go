@@ -37,6 +37,7 @@ func groups() []group {
 		{name: "keys", needs: rma, run: testKeys},
 		{name: "huge-F41", needs: rma, run: testHuge},
 		{name: "atomics", needs: msg | provider.Atomics, run: testAtomics},
+		{name: "atomics-pieces-F43", needs: msg | provider.Atomics, run: testAtomicPieces},
 		{name: "atomicity", needs: msg | provider.Atomics, run: testAtomicity},
 		{name: "arena", needs: provider.Arena, run: testArena},
 		{name: "memory-close", needs: provider.Arena | provider.Msg, run: testMemoryClose},

@@ -52,8 +52,8 @@ type domain struct {
 
 	ops     provutil.Pool[op]
 	bufs    provutil.Buffers
-	locals  spares[provider.Segment]
-	remotes spares[provider.RemoteSegment]
+	locals  provutil.Spares[provider.Segment]
+	remotes provutil.Spares[provider.RemoteSegment]
 	bounces []*bounce
 	atomics provutil.Atomics
 	restart []*endpoint // with stalled receives

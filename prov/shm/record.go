@@ -29,13 +29,13 @@ import (
 //	opRead     control  yes      key, offset, length    base  -                opChunk... or opDone
 //	opWrite    control  yes      key, offset, length    base  with recWhole    opDone, or opClear and opDone
 //	opDone     control  yes      -                      -     -                -
-//	opAtomic   control  yes      key, offset, kind      -     operands         opOld
-//	opOld      control  yes      -                      -     old elements     -
+//	opAtomic   control  yes      key, offset, kind      base  operands         opOld
+//	opOld      control  yes      -                      base  old elements     -
 //	opLane     control  -        -                      -     -                -
 //	opMove     data     -        -                      -     -                -
 //
-// The data of opRead and opWrite is the position in the initiator's buffer at which the piece starts; opClear
-// brings it back.
+// The data of opRead, opWrite and opAtomic is the position in the initiator's buffer at which the piece starts; opClear and
+// opOld bring it back.
 const (
 	opInline = iota + 1 // a message
 	opPlaced            // a message that lies in the sender's memory

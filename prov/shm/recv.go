@@ -64,7 +64,7 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 	r := ep.matcher.NewRecv()
 	r.Context, r.Tagged, r.Tag, r.Ignore, r.Peer, r.Flags = o.Context, kind == provider.TRecvDone, o.Tag, o.Ignore, o.Peer, o.Flags
 	r.Buffer = provutil.VectorOf(o)
-	r.Buffer.More = d.locals.clone(o.Locals)
+	r.Buffer.More = d.locals.Clone(o.Locals)
 	if o.Flags&(provider.Peek|provider.Claim) != 0 {
 		ep.look(r)
 	} else if !ep.feed(r) {
@@ -406,7 +406,7 @@ func (ep *endpoint) freeRecv(r *recv) {
 	if r.Held {
 		ep.d.held.Ended(r.Buffer)
 	}
-	ep.d.locals.put(r.Buffer.More)
+	ep.d.locals.Put(r.Buffer.More)
 	ep.matcher.FreeRecv(r)
 	if ep.recvCQ != nil {
 		ep.recvCQ.Room()
