@@ -48,9 +48,9 @@ type Core struct {
 	mu     lock
 	engine Engine
 	manual bool
-	rounds int // of the ladder: polls, some with Gosched
-	yields int // of the ladder: polls with yield
-	yielding
+	rounds int      // of the ladder: polls, some with Gosched
+	yields int      // of the ladder: polls with yield
+	habit  yielding // of yields
 	yield  func()
 	bell   func(engine int) (Bell, error)
 	tracer provider.Tracer

@@ -245,11 +245,15 @@ func TestTracer(t *testing.T) {
 			Sleep: func() { slept++ }, Wake: func() { woken++ }, Complete: func(*provider.Completion) { completed++ },
 		}}, 8)
 		defer e.core.Stop()
-		synctest.Wait() // it sleeps
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			var c [1]provider.Completion
+			_, _ = e.q.Wait(t.Context(), c[:])
+		})
+		synctest.Wait() // all sleep
 		e.arrive(1)
-		synctest.Wait() // it has been awake
-		var c [1]provider.Completion
-		_, _ = e.q.Wait(t.Context(), c[:])
+		wg.Wait()
+		synctest.Wait()
 	})
 	if slept == 0 || woken == 0 || completed != 1 {
 		t.Error(slept, woken, completed)

@@ -28,7 +28,7 @@ func (c *Core) climb(q waitable, w *waiter) bool {
 			return q.over(w)
 		}
 	}
-	if c.yields == 0 || !c.yielding.wanted() {
+	if c.yields == 0 || !c.habit.wanted() {
 		return false
 	}
 	for range c.yields {
@@ -40,7 +40,7 @@ func (c *Core) climb(q waitable, w *waiter) bool {
 		c.pollOnce()
 		over := q.over(w)
 		if over || slow || c.stopped {
-			c.yielding.went(slow)
+			c.habit.went(slow)
 			return over
 		}
 	}

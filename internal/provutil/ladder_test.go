@@ -57,12 +57,12 @@ func TestSlowYields(t *testing.T) {
 		bring, takes = false, time.Millisecond
 		check("slow anew", 4, 1, 0, 1, 0)
 		for range 5000 {
-			if e.core.yielding.wanted() {
-				e.core.yielding.went(true)
+			if e.core.habit.wanted() {
+				e.core.habit.went(true)
 			}
 		}
-		if e.core.yielding.rest > maxRest {
-			t.Errorf("%d waits until it yields again", e.core.yielding.rest)
+		if e.core.habit.rest > maxRest {
+			t.Errorf("%d waits until it yields again", e.core.habit.rest)
 		}
 	})
 }

@@ -1,6 +1,9 @@
 package provutil
 
-import "time"
+import (
+	"runtime"
+	"time"
+)
 
 // sleeperState is where the sleeper is.
 type sleeperState uint8
@@ -42,7 +45,8 @@ func (s *sleeper) run(c *Core) {
 	for !c.stopped {
 		s.state = running
 		if c.poll() {
-			c.mu.Unlock() // others get their turn
+			c.mu.Unlock()
+			runtime.Gosched() // who waited for it runs now, not when all is settled here
 			c.mu.Lock()
 			continue
 		}

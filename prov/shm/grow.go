@@ -39,6 +39,16 @@ func (k *kept) growing(s *foreignSegment) (*atomic.Uint64, bool) {
 	return shmem.AtomicUint64(s.bytes(k.off+grownOff, 8))
 }
 
+// grownUp says whether all of a message is there that nobody waits for yet. Until then it stays in the lane, lest a later one overtakes it.
+func (p *pair) grownUp(k *kept, n uint64) bool {
+	s := p.segment(k.seg)
+	if s == nil {
+		return true // fetch says what is wrong
+	}
+	w, ok := k.growing(s)
+	return !ok || w.Load() >= n
+}
+
 // there is how many bytes of the message the sender has copied.
 func (o *op) there() uint64 {
 	if o.grown == nil {

@@ -330,6 +330,9 @@ func (p *pair) accept(r *record) bool {
 	if recv := p.ep.matcher.Match(a.tagged, a.source, a.tag); recv != nil {
 		return p.ep.give(recv, &a, &k, r.payload)
 	}
+	if k.grows && p.state == pairUp && !p.grownUp(&k, a.len) {
+		return false
+	}
 	return p.keep(&a, &k, r.payload)
 }
 

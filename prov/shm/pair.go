@@ -94,6 +94,7 @@ type pair struct {
 	streams  deque[stream]
 	flying   deque[flight]
 	copies   deque[*op] // receives that copy out of the peer's arena
+	growths  int        // of these, messages that grow: no later message overtakes them
 	blocks   int        // bounce blocks out
 	eager    int        // of these, with messages that wait for a receive
 	served   int        // writes of the peer that run

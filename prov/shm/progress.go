@@ -202,8 +202,8 @@ func (p *pair) fed() {
 
 // pollData takes messages. False if there are none, or if the first one has to wait for something of this side.
 func (p *pair) pollData() bool {
-	if p.reading {
-		return false // we are called from within
+	if p.reading || p.growths > 0 {
+		return false // we are called from within, or the message before is not there yet
 	}
 	p.reading = true
 	moved := p.readData()
@@ -254,6 +254,12 @@ func (p *pair) readData() bool {
 			continue
 		}
 		ok := p.accept(r)
+		if p.growths > 0 {
+			if p.dataIn.Advance() {
+				p.fed()
+			}
+			return true
+		}
 		if p.state != pairUp && p.state != pairDraining {
 			return true
 		}

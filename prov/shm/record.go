@@ -20,7 +20,7 @@ import (
 //
 //	op         lane     context  words                  data  payload          answer
 //	opInline   data     recAck   tag                    yes   message          opAck with recAck
-//	opPlaced   data     yes      tag, place, offset     yes   -                opAck
+//	opPlaced   data     yes      tag, place, offset     yes   - recGrows       opAck
 //	opOffer    data     yes      tag, length            yes   -                opClear
 //	opNote     data     -        length                 yes   -                -
 //	opAck      control  yes      -                      -     -                -
@@ -63,8 +63,10 @@ const (
 	recLast               // the last chunk
 	recWhole              // all bytes of the write are here
 	recResult             // of an atomic: the old elements are wanted
-	recGrows              // of a placed message: its bytes come while it is read, see grow.go
 	recFlags  = 1<<iota - 1
+
+	// recGrows is of a placed message: its bytes come while it is read, see grow.go.
+	recGrows = recLast
 )
 
 // The statuses that travel.

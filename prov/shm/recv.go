@@ -312,6 +312,9 @@ func (p *pair) fetch(r *recv, a *arrival, k *kept, base, n uint64) {
 	o := p.receive(r, a, base, n)
 	o.src, o.seg, o.answers, o.grown = b, s, k.context, grown
 	s.users++ // the sender may drop it meanwhile
+	if grown != nil {
+		p.growths++
+	}
 	p.copies.push(o)
 	p.d.more = true
 }
@@ -335,6 +338,7 @@ func (p *pair) pushCopies() bool {
 			return false // the sender is about to copy it
 		}
 		p.copies.pop() // it was not sent in full
+		p.growths--
 		p.d.received(o, p.peer.why)
 		return true
 	}
@@ -345,6 +349,9 @@ func (p *pair) pushCopies() bool {
 		p.d.received(o, p.gone())
 	case o.within == o.length:
 		p.copies.pop()
+		if o.grown != nil {
+			p.growths--
+		}
 		p.taken(o.answers)
 		p.d.received(o, nil)
 	}
@@ -443,7 +450,7 @@ func recvKind(r *recv) provider.Kind {
 
 // failReceives ends our part in messages of a peer that sends no more, and drops those that are still with it.
 func (p *pair) failReceives(why error) {
-	p.copies = deque[*op]{}
+	p.copies, p.growths = deque[*op]{}, 0
 	for p.answers.head != nil {
 		p.d.received(p.answers.head, why) // served writes have ended before
 	}
