@@ -42,11 +42,12 @@ type domain struct {
 	eps      []*endpoint
 	queues   []*provutil.CQ
 	counters []*provutil.Counter
-	pairs    []*pair // to poll
-	dirty    []*pair // to publish
-	dead     []*pair // to release
-	foreign  foreign // of all pairs
-	gone     bool    // a peer has died: directed receives may have to end
+	pairs    []*pair           // to poll
+	dirty    []*pair           // to publish
+	dead     []*pair           // to release
+	foreign  foreign           // of all pairs
+	litter   []sys.UnixAddress // sockets of the dead in the folder
+	gone     bool              // a peer has died: directed receives may have to end
 
 	ops     provutil.Pool[op]
 	bufs    provutil.Buffers
@@ -161,6 +162,7 @@ func (d *domain) Close() error {
 	}
 	d.closed = true
 	d.reap()
+	d.sweepLitter()
 	queues, counters := d.queues, d.counters
 	d.queues, d.counters = nil, nil
 	d.core.Unlock()

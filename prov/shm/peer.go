@@ -123,7 +123,7 @@ func (d *domain) bury(p *peer, why error) {
 	d.av.Bury(p.id)
 	d.gone = true
 	if d.opts.folder != "" && p.addr.path == d.opts.folder {
-		stale(folderName(p.addr.path, p.addr.name))
+		d.clean(folderName(p.addr.path, p.addr.name))
 	}
 	if d.tracer.PeerGone != nil {
 		d.tracer.PeerGone(p.id, p.text, why)
