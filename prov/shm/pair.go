@@ -3,6 +3,7 @@ package shm
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -235,6 +236,7 @@ func (p *pair) end(why error, word *refusal) {
 	p.tell()
 	p.d.dead = append(p.d.dead, p)
 	p.d.gone = true
+	p.d.core.Later() // to be released
 	if s := p.parked; s != nil {
 		s.close(refusal{code: refuseClosed, text: "the peer was closed or removed"})
 	}
@@ -339,7 +341,7 @@ func (p *pair) drain() bool {
 // breach drops a peer that broke the protocol.
 func (p *pair) breach(err error) {
 	why := fmt.Errorf("%w: %w: %w", provider.ErrPeerGone, provider.ErrProtocol, err)
-	p.d.log.Warn("shm: a peer broke the protocol and is dropped", "peer", p.peer.text, "error", err)
+	p.d.tell(slog.LevelWarn, "a peer broke the protocol and is dropped", "peer", p.peer.text, "error", err)
 	p.d.bury(p.peer, why)
 	p.end(why, &refusal{code: refuseLayout, text: err.Error()})
 }
