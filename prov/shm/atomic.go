@@ -47,7 +47,6 @@ func (ep *endpoint) atomic(a *provider.Atomic) error {
 	p.rmas.push(n)
 	p.start()
 	p.out(a.Flags)
-	ep.d.unfinished()
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -130,7 +131,7 @@ func (p *pair) crossLost(err error) {
 		return
 	}
 	p.d.said["cma"] = true
-	p.d.log.Info("shm: reads of registered memory wake its owner, and wait for one in manual mode: process_vm_readv does not work here (ptrace_scope, seccomp, namespaces); nothing else changes",
+	p.d.tell(slog.LevelInfo, "reads of registered memory wake its owner, and wait for one in manual mode: process_vm_readv does not work here (ptrace_scope, seccomp, namespaces); nothing else changes",
 		"peer", p.peer.text, "error", err)
 }
 

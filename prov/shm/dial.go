@@ -216,6 +216,9 @@ func (p *pair) hear() bool {
 	switch {
 	case errors.Is(err, sys.ErrWouldBlock):
 		return false
+	}
+	p.d.core.Later() // it may be what somebody waits for who would have been woken by it
+	switch {
 	case errors.Is(err, sys.ErrMessage) && p.state != pairEnded:
 		p.badMessage(err)
 		return false

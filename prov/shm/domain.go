@@ -58,7 +58,6 @@ type domain struct {
 	bounces []*bounce
 	atomics provutil.Atomics
 	restart []*endpoint // with stalled receives
-	more    bool        // a call has left work that can go on
 	stuck   bool        // a message waits for a receive or a place
 	looks   bool        // somebody looks for messages that nobody waits for
 
@@ -158,8 +157,13 @@ func (d *domain) Stats() provider.Stats {
 func (d *domain) warnOnce(key, what string, err error) {
 	if !d.said[key] {
 		d.said[key] = true
-		d.log.Warn("shm: "+what, "error", err)
+		d.tell(slog.LevelWarn, what, "error", err)
 	}
+}
+
+// tell tells the logger, when the lock is given back: it may be slow, and may ask the domain.
+func (d *domain) tell(level slog.Level, what string, args ...any) {
+	d.core.After(func() { d.log.Log(d.background, level, "shm: "+what, args...) })
 }
 
 // Close ends everything. Views stay readable.

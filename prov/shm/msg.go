@@ -93,16 +93,7 @@ func (ep *endpoint) send(kind provider.Kind, o *provider.Op) error {
 	p.messages.push(n)
 	p.start()
 	p.out(o.Flags)
-	ep.d.unfinished()
 	return nil
-}
-
-// unfinished has the engine go on with what a call has left because it would have taken too long.
-func (d *domain) unfinished() {
-	if d.more || len(d.dead) > 0 {
-		d.more = false
-		d.core.Nudge()
-	}
 }
 
 // start goes on with what was queued, or connects, or ends it.
@@ -117,12 +108,15 @@ func (p *pair) start() {
 	}
 }
 
-// out publishes what a post has made, unless another follows at once.
+// out publishes what a post has made, and those before, unless another follows at once.
 func (p *pair) out(f provider.Flags) {
 	if f.Has(provider.More) {
 		p.later()
-	} else {
-		p.publish()
+		return
+	}
+	p.publish()
+	if len(p.d.dirty) > 0 {
+		p.d.Flush()
 	}
 }
 

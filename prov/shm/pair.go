@@ -3,6 +3,7 @@ package shm
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync/atomic"
 
@@ -251,6 +252,7 @@ func (p *pair) end(why error, word *refusal) {
 	if wasUp {
 		p.parts()
 	}
+	p.d.core.Later() // to be released
 	if s := p.parked; s != nil {
 		s.close(refusal{code: refuseClosed, text: "the peer was closed or removed"})
 	}
@@ -360,7 +362,7 @@ func (p *pair) drain() bool {
 // breach drops a peer that broke the protocol.
 func (p *pair) breach(err error) {
 	why := fmt.Errorf("%w: %w: %w", provider.ErrPeerGone, provider.ErrProtocol, err)
-	p.d.log.Warn("shm: a peer broke the protocol and is dropped", "peer", p.peer.text, "error", err)
+	p.d.tell(slog.LevelWarn, "a peer broke the protocol and is dropped", "peer", p.peer.text, "error", err)
 	p.d.bury(p.peer, why)
 	if p.state == pairUp || p.state == pairDraining {
 		p.away() // it is not waited for

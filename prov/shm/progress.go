@@ -19,12 +19,14 @@ const (
 func (d *domain) Poll() bool {
 	moved := false
 	d.ticks++
-	d.more = false // who polls goes on until nothing moves
 	// While it is armed, a program's own event loop may have seen a bell, and waits for the next.
 	if d.news.Load() || d.epoch&1 == 1 || d.ticks%socketPolls == 0 {
 		d.news.Store(false)
 		moved = d.poll()
 		moved = d.mourn() || moved
+	}
+	if len(d.restart) > 0 {
+		moved = d.resume() || moved
 	}
 	for i := 0; i < len(d.pairs); i++ {
 		p := d.pairs[i]
@@ -131,6 +133,9 @@ func (p *pair) push() bool {
 			return true
 		}
 		moved = moved || again
+		if again && p.rmas.len() > 0 {
+			p.d.core.Later() // what has ended here may have been what a fence waits for
+		}
 		// What is stuck now goes on when the peer has taken something, of which it tells us only if it knows that we
 		// wait. It may have taken it just before we said so.
 		if !p.setWants() {
@@ -369,6 +374,9 @@ func (p *pair) say(r *record) {
 		p.saying += len(w.bytes)
 	}
 	p.replies.push(w)
+	if p.setWants() { // now, since there is not always a push to follow
+		p.d.core.Later()
+	}
 }
 
 // write puts a control record if there is room.

@@ -77,7 +77,9 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 		d.stuck = false
 		d.core.Poll()
 	}
-	d.unfinished()
+	if len(d.dirty) > 0 && !o.Flags.Has(provider.More) {
+		d.Flush()
+	}
 	return nil
 }
 
@@ -97,7 +99,9 @@ func (ep *endpoint) feed(r *recv) bool {
 	for m := ep.matcher.Find(r); m != nil; m = ep.matcher.Find(r) {
 		if !ep.roomFor(r, m.Len) {
 			r.Stalled = true
-			ep.d.restart = append(ep.d.restart, ep)
+			if !slices.Contains(ep.d.restart, ep) {
+				ep.d.restart = append(ep.d.restart, ep)
+			}
 			return false
 		}
 		end := ep.use(r, m.Len)
@@ -112,11 +116,18 @@ func (ep *endpoint) feed(r *recv) bool {
 	return false
 }
 
-// resume tries again to feed the receives that are stalled.
-func (d *domain) resume() {
-	list := d.restart
-	d.restart = nil
-	for _, ep := range list {
+// resume tries again to feed the receives that are stalled, where there is room now, and says whether there was.
+func (d *domain) resume() bool {
+	moved := false
+	for range len(d.restart) { // feed may add to it
+		ep := d.restart[0]
+		d.restart = slices.Delete(d.restart, 0, 1)
+		if !ep.closed && ep.recvCQ.Free() == 0 {
+			ep.recvCQ.Stall()
+			d.restart = append(d.restart, ep)
+			continue
+		}
+		moved = true
 		ep.matcher.EachRecv(func(r *recv) {
 			if r.Stalled {
 				r.Stalled = false
@@ -124,6 +135,7 @@ func (d *domain) resume() {
 			}
 		})
 	}
+	return moved
 }
 
 // give gives a message that arrives to a posted receive. False if there is no place for its completion.
@@ -316,7 +328,7 @@ func (p *pair) fetch(r *recv, a *arrival, k *kept, base, n uint64) {
 		p.growths++
 	}
 	p.copies.push(o)
-	p.d.more = true
+	p.d.core.Later()
 }
 
 // taken tells the sender that its memory is free.
@@ -354,6 +366,9 @@ func (p *pair) pushCopies() bool {
 		}
 		p.taken(o.answers)
 		p.d.received(o, nil)
+	}
+	if p.copies.len() > 0 {
+		p.d.core.Later()
 	}
 	return true
 }

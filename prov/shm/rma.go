@@ -45,7 +45,6 @@ func (ep *endpoint) rma(kind provider.Kind, o *provider.Op) error {
 		p.start()
 	}
 	p.out(o.Flags)
-	ep.d.unfinished()
 	return nil
 }
 
@@ -266,9 +265,9 @@ func (p *pair) pushRMAs() bool {
 		moved = true
 	}
 	if budget == 0 && p.rmas.len() > 0 {
-		p.d.more = true
+		p.d.core.Later()
 	}
-	return moved
+	return moved || budget < copyBytes
 }
 
 // startPieces starts what is left of an operation; false if it has to wait, or failed.
