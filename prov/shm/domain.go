@@ -48,7 +48,7 @@ type domain struct {
 	dead     []*pair           // to release
 	parting  []*pair           // that have ended, of which the other side has not
 	foreign  foreign           // of all pairs
-	litter   []sys.UnixAddress // sockets of the dead in the folder
+	wakes    []*wake           // for the dead in the folder
 	gone     bool              // a peer has died: directed receives may have to end
 
 	ops     provutil.Pool[op]
@@ -184,7 +184,6 @@ func (d *domain) Close() error {
 		d.copied.Wait()
 	}
 	d.reap()
-	d.sweepLitter()
 	queues, counters := d.queues, d.counters
 	d.queues, d.counters = nil, nil
 	d.core.Unlock()
@@ -204,6 +203,7 @@ func (d *domain) Close() error {
 			(*v).pairs[0].end(provider.ErrClosed, nil)
 		}
 	})
+	d.sitOut()
 	for len(d.parting) > 0 { // our memory is used for nothing else any more
 		p := d.parting[0]
 		p.away()

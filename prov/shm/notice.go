@@ -49,6 +49,7 @@ func (p *pair) expire(why error) {
 	p.state = pairDraining
 	p.jam(false)
 	p.d.bury(p.peer, why)
+	p.d.outlive(p)
 	p.failAll(why)
 	p.dropKept(why, opOffer) // their bytes will not come
 	p.drain()

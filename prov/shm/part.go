@@ -66,6 +66,7 @@ func (p *pair) parts() {
 		_ = p.sock.Close()
 	}
 	p.d.dead = append(p.d.dead, p)
+	p.d.core.Later()
 }
 
 // jam says whether the socket is to be written when there is room.

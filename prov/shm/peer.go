@@ -147,7 +147,7 @@ func (d *domain) forget(p *pair) {
 // sweep removes what a dead peer has left in the folder.
 func (d *domain) sweep(p *peer) {
 	if d.opts.folder != "" && p.addr.path == d.opts.folder {
-		d.clean(folderName(p.addr.path, p.addr.name))
+		stale(folderName(p.addr.path, p.addr.name))
 	}
 }
 

@@ -358,6 +358,9 @@ func (p *pair) pushCopies() bool {
 	switch o.within += uint64(len(part)); {
 	case p.ended():
 		p.copies.pop()
+		if o.grown != nil {
+			p.growths--
+		}
 		p.d.received(o, p.gone())
 	case o.within == o.length:
 		p.copies.pop()
