@@ -113,11 +113,12 @@ type Memory interface {
 	Access() Access
 	// Refresh tells that pages of the range came to life since; for providers with MemoryMode.Notify.
 	Refresh(offset, n uint64) error
-	// Close takes it back: afterwards no peer reads or writes it, and new attempts end with ErrKey. A post that names it is
-	// refused with ErrInvalid, also one that began before. Arena memory is used again when the last view of it was released and
+	// Close takes it back: new attempts of peers end with ErrKey, and a post that names it is
+	// refused with ErrInvalid, also one that began before. It does not wait for a peer. Memory of
+	// Register is the program's alone afterwards: what peers have begun on it fails. In arena memory, which the program must not touch any more,
+	// what peers have begun may go on: it is used again when the last of that has ended, the last view of it was released, and
 	// the last operation of the domain has ended of which a buffer lies in it, named as part of it or as raw bytes: such
-	// operations go on as if it were open. It does not wait for a peer: operations of peers that run are
-	// waited for a short time, and a peer that does not end them is dropped.
+	// operations go on as if it were open.
 	Close() error
 }
 

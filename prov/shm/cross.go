@@ -174,10 +174,8 @@ func (p *pair) crossNow(o *op) int {
 	err := p.crossCopy(o, at, o.start, s.Len)
 	d.core.Lock()
 	o.role = roleQueued
-	p.users--
 	p.ep.copyDone()
 	if p.state != pairUp { // who ended the pair has left the operation to us, with an error
-		p.parts()
 		return foundError
 	}
 	return p.crossed(o, s, err)

@@ -43,13 +43,13 @@ type domain struct {
 	eps      []*endpoint
 	queues   []*provutil.CQ
 	counters []*provutil.Counter
-	pairs    []*pair           // to poll
-	dirty    []*pair           // to publish
-	dead     []*pair           // to release
-	parting  []*pair           // that have ended, of which the other side has not
-	foreign  foreign           // of all pairs
-	wakes    []*wake           // for the dead in the folder
-	gone     bool              // a peer has died: directed receives may have to end
+	pairs    []*pair // to poll
+	dirty    []*pair // to publish
+	dead     []*pair // to release
+	parting  []*pair // that have ended, of which the other side has not
+	foreign  foreign // of all pairs
+	wakes    []*wake // for the dead in the folder
+	gone     bool    // a peer has died: directed receives may have to end
 
 	ops     provutil.Pool[op]
 	bufs    provutil.Buffers

@@ -15,7 +15,8 @@ import (
 //	   128 u64 control records that this side has read and is done with
 //	   192 u64 1 while this side waits for a credit or a count of the other: ring when one changes
 //	   256 u64 hazard slots in use, from the first
-//	   320 u64 1 once this side has ended the pair: what it had sent in its memory may be something else now
+//	   320 what lane.go needs
+//	   512 u64 1 once this side has ended the pair: what it had sent in its memory may be something else now
 //	  4096 the hazard slots, 4096 of u64: keys of the other's blocks that this side uses
 //	 36864 the control lane, 64 KiB
 //	102400 the data lane, 64 KiB
@@ -25,7 +26,7 @@ const (
 	laneControlDone   = 128
 	laneWants         = 192
 	laneHazardsInUse  = 256
-	laneEnded         = 320
+	laneEnded         = 512
 	laneHazards       = pageSize
 	hazardSlots       = 4096
 	laneControl       = laneHazards + hazardSlots*8

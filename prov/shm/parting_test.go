@@ -605,3 +605,18 @@ func TestFolderAfterADeath(t *testing.T) {
 		})
 	}
 }
+
+// A copy from a peer's own memory outside of the lock leaves nothing behind in the count of who uses its blocks.
+func TestCrossUsesNoBlock(t *testing.T) {
+	a, b, ab, ba := twoSides(t, byHand)
+	meets(t, a, b, ab, ba)
+	m, err := b.d.Register(heapBytes(8*lockedCopy), peerBoth)
+	b.must(err)
+	a.must(a.ep.Read(provider.Op{Local: provider.Segment{Bytes: make([]byte, 8*lockedCopy)}, Peer: ab, Key: m.Key(), Context: 1}))
+	a.good(a.wait(b), provider.ReadDone, 1)
+	a.locked(ab, func(p *pair) {
+		if p.users != 0 {
+			t.Errorf("%d users", p.users)
+		}
+	})
+}

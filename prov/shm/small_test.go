@@ -85,6 +85,21 @@ func TestHome(t *testing.T) {
 	}
 }
 
+// No two words of the lanes are at one place.
+func TestLaneWords(t *testing.T) {
+	list := []int{laneDataCredit, laneControlCredit, laneControlDone, laneWants, laneHazardsInUse, laneEnded}
+	for step := range laneSteps {
+		list = append(list, laneCredit(step+1))
+	}
+	seen := map[int]bool{}
+	for _, off := range list {
+		if seen[off/64] || off%64 != 0 || off >= laneHazards {
+			t.Errorf("offset %d", off)
+		}
+		seen[off/64] = true
+	}
+}
+
 func TestHazards(t *testing.T) {
 	l, err := newLanes(sys.Features{})
 	if err != nil {
