@@ -482,9 +482,11 @@ func TestHostileCross(t *testing.T) {
 				clear(in)
 				a.must(a.ep.Read(provider.Op{Local: provider.Segment{Bytes: in}, Peer: a.insert(b.ep.Address()), Key: m.Key(), Context: 7}))
 				a.good(a.wait(), provider.ReadDone, 7)
+				a.d.core.Lock()
 				if p := a.d.pairs[0]; string(in) != "right here" || p.cross.why == nil || p.cross.reads > 0 {
 					t.Errorf("%q, %+v", in, p.cross)
 				}
+				a.d.core.Unlock()
 			}
 		})
 	}
