@@ -43,6 +43,9 @@ type CoreConfig struct {
 // with a timer whether it goes on polling, and arms again when it does not. In manual mode the waiters park
 // themselves, one in the engine and the others behind it.
 //
+// Nobody else polls to the end: who only passes by, as a post does, says what it leaves (Later), and giving the lock back
+// wakes who sleeps for it.
+//
 // Its methods are safe for concurrent use as far as their docs say locked or unlocked.
 type Core struct {
 	mu     lock

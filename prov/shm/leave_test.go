@@ -156,18 +156,23 @@ func TestStalledMultiGoesOn(t *testing.T) {
 
 // A post that polls, since a message waits for a receive, takes long messages in part and many not at all.
 func TestPostLeavesMessages(t *testing.T) {
-	t.Run("a copy", func(t *testing.T) {
-		a, b, _, ba := acquainted(t, provider.DomainConfig{}, provider.DomainConfig{}, provider.EndpointConfig{Unexpected: 4096})
-		m := b.alloc(3<<20, 0)
-		b.must(b.ep.Send(provider.Op{Local: provider.Segment{Bytes: m.Bytes(), Memory: m}, Peer: ba, Context: 2}))
-		for range 3 {
-			b.must(b.ep.Send(mk(make([]byte, 2000), ba, 3)))
-		}
-		a.so("a message waits", func() bool { return a.d.stuck })
-		a.sleeps()
-		a.must(a.ep.Recv(recvOp(make([]byte, 3<<20), 1)))
-		a.has(1)
-	})
+	for what, others := range map[string]int{"a copy": 0, "a copy, and polls": 3} {
+		t.Run(what, func(t *testing.T) {
+			a, b, _, ba := acquainted(t, provider.DomainConfig{}, provider.DomainConfig{}, provider.EndpointConfig{Unexpected: 4096})
+			m := b.alloc(3<<20, 0)
+			b.must(b.ep.Send(provider.Op{Local: provider.Segment{Bytes: m.Bytes(), Memory: m}, Peer: ba, Context: 2}))
+			for range others {
+				b.must(b.ep.Send(mk(make([]byte, 2000), ba, 3)))
+			}
+			a.so("arrived", func() bool {
+				_, waiting := a.ep.(*endpoint).matcher.Len()
+				return waiting > 0 && a.d.stuck == (others > 0)
+			})
+			a.sleeps()
+			a.must(a.ep.Recv(recvOp(make([]byte, 3<<20), 1)))
+			a.has(1)
+		})
+	}
 	t.Run("records", func(t *testing.T) {
 		a, b, _, ba := acquainted(t, provider.DomainConfig{}, provider.DomainConfig{}, provider.EndpointConfig{Unexpected: 4096 + 64})
 		o := recvOp(make([]byte, 8), 100)

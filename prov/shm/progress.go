@@ -26,7 +26,7 @@ func (d *domain) Poll() bool {
 		moved = d.mourn() || moved
 	}
 	if len(d.restart) > 0 {
-		moved = d.resume() || moved
+		d.resume()
 	}
 	for i := 0; i < len(d.pairs); i++ {
 		p := d.pairs[i]
@@ -134,7 +134,7 @@ func (p *pair) push() bool {
 		}
 		moved = moved || again
 		if again && p.rmas.len() > 0 {
-			p.d.core.Later() // what has ended here may have been what a fence waits for
+			p.d.core.Later() // long copies are done in parts, and what has ended may be what a fence waits for
 		}
 		// What is stuck now goes on when the peer has taken something, of which it tells us only if it knows that we
 		// wait. It may have taken it just before we said so.

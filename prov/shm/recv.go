@@ -116,9 +116,8 @@ func (ep *endpoint) feed(r *recv) bool {
 	return false
 }
 
-// resume tries again to feed the receives that are stalled, where there is room now, and says whether there was.
-func (d *domain) resume() bool {
-	moved := false
+// resume tries again to feed the receives that are stalled, where there is room now.
+func (d *domain) resume() {
 	for range len(d.restart) { // feed may add to it
 		ep := d.restart[0]
 		d.restart = slices.Delete(d.restart, 0, 1)
@@ -127,7 +126,6 @@ func (d *domain) resume() bool {
 			d.restart = append(d.restart, ep)
 			continue
 		}
-		moved = true
 		ep.matcher.EachRecv(func(r *recv) {
 			if r.Stalled {
 				r.Stalled = false
@@ -135,7 +133,6 @@ func (d *domain) resume() bool {
 			}
 		})
 	}
-	return moved
 }
 
 // give gives a message that arrives to a posted receive. False if there is no place for its completion.
@@ -369,9 +366,6 @@ func (p *pair) pushCopies() bool {
 		}
 		p.taken(o.answers)
 		p.d.received(o, nil)
-	}
-	if p.copies.len() > 0 {
-		p.d.core.Later()
 	}
 	return true
 }

@@ -264,9 +264,6 @@ func (p *pair) pushRMAs() bool {
 		p.settle(o)
 		moved = true
 	}
-	if budget == 0 && p.rmas.len() > 0 {
-		p.d.core.Later()
-	}
 	return moved || budget < copyBytes
 }
 
