@@ -55,6 +55,7 @@ type domain struct {
 	remotes provutil.Spares[provider.RemoteSegment]
 	bounces []*bounce
 	atomics provutil.Atomics
+	views   provutil.Views
 	restart []*endpoint // with stalled receives
 	more    bool        // a call has left work that can go on
 	stuck   bool        // a message waits for a receive or a place
@@ -144,7 +145,8 @@ func (d *domain) Stats() provider.Stats {
 	s := d.stats
 	core := d.core.Stats()
 	s.Wakes, s.Errors, s.Again = core.Wakes, core.Errors, core.Again
-	s.Arena = d.arena.bytes()
+	d.views.Tell(&s)
+	d.arena.tell(&s)
 	return s
 }
 
