@@ -57,7 +57,7 @@ var answers = map[int]answer{
 	77: {lines: []string{"attrs/none", "attrs/nostr"}},                 // attributes without elements
 	80: {lines: []string{"first/value", "last/value", "turn/f64", "turn/i8", "turn/c64", "turn/str"}},
 	88: {lines: []string{"odd/array", "odd/value", "odd/blocks"}}, // variables that come and go
-	89: {tests: []string{"TestScripts"}}, // dump.txtar
+	89: {tests: []string{"TestScripts"}},                          // dump.txtar
 	90: {tests: []string{"TestPipeOfFixtures"}},
 }
 
