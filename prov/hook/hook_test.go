@@ -605,10 +605,10 @@ func TestOptions(t *testing.T) {
 	net := fakeprov.New("fake")
 	var got map[string]string
 	net.Opened = func(c provider.DomainConfig) { got = c.Options }
-	h := Wrap(net, Config{Open: map[string]string{"disable": "cma,hugetlb", "folder": "x"}})
-	own := map[string]string{"disable": "pidfd", "folder": "y", "spin": "1"}
+	h := Wrap(net, Config{Open: map[string]string{"disable": "cma,hugetlb", "fail": "memfd@2", "folder": "x"}})
+	own := map[string]string{"disable": "pidfd", "fail": "process_vm", "folder": "y", "spin": "1"}
 	open(t, h, "a", fabric.DomainConfig{Options: own})
-	want := map[string]string{"disable": "pidfd,cma,hugetlb", "folder": "x", "spin": "1"}
+	want := map[string]string{"disable": "pidfd,cma,hugetlb", "fail": "process_vm,memfd@2", "folder": "x", "spin": "1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

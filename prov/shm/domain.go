@@ -76,7 +76,7 @@ var _ provider.Domain = (*domain)(nil)
 func (d *domain) open(c provider.DomainConfig) (err error) {
 	d.background = context.Background()
 	d.byName, d.said, d.sources = make(map[string][]*peer), make(map[string]bool), make(map[uint64]source)
-	d.features = d.opts.features
+	d.features = d.opts.features.Failing(d.opts.failures)
 	d.log = c.Logger
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
