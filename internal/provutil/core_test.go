@@ -245,9 +245,12 @@ func TestTracer(t *testing.T) {
 			Sleep: func() { slept++ }, Wake: func() { woken++ }, Complete: func(*provider.Completion) { completed++ },
 		}}, 8)
 		defer e.core.Stop()
-		go e.arrive(1)
-		var c [1]provider.Completion
-		_, _ = e.q.Wait(t.Context(), c[:])
+		go func() {
+			var c [1]provider.Completion
+			_, _ = e.q.Wait(t.Context(), c[:])
+		}()
+		synctest.Wait() // it sleeps
+		e.arrive(1)
 		synctest.Wait()
 	})
 	if slept == 0 || woken == 0 || completed != 1 {
