@@ -24,7 +24,9 @@ import (
 	"github.com/weft-fabric/weft/prov/loop"
 )
 
-func TestMain(m *testing.M) { fabrictest.Main(m, wraps()...) }
+func TestMain(m *testing.M) {
+	testutil.Main(m, fabrictest.Role(wraps()...), testutil.Role{Name: "failing-owner", Run: failingOwner})
+}
 
 // pair is a hooked side a, and a side b on the same network that is not hooked.
 type pair struct {

@@ -1,4 +1,4 @@
-package shm
+package hook
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/memmon"
-	"github.com/weft-fabric/weft/prov/hook"
 )
 
 // program is a domain with an endpoint, whose kernel may fail.
@@ -32,7 +31,7 @@ func openFailing(t *testing.T, mode fabric.Progress, fails string, more map[stri
 	for k, v := range more {
 		options[k] = v
 	}
-	h := hook.Wrap(real, hook.Config{Open: options})
+	h := Wrap(real, Config{Open: options})
 	infos, err := fabric.DiscoverIn(t.Context(), h, fabric.Hints{})
 	if err != nil {
 		t.Fatal(err)
@@ -191,8 +190,6 @@ func TestCrossCopiesThatFail(t *testing.T) {
 		}
 	}
 }
-
-func init() { roles = append(roles, testutil.Role{Name: "failing-owner", Run: failingOwner}) }
 
 // failingOwner is a process with registered memory.
 func failingOwner([]string) error {
