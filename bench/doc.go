@@ -30,7 +30,7 @@
 // beside a goroutine that waits. In each round every row is done by Weft and, where
 // fi_pingpong has such a test, by libfabric: by that of the machine, if the program is
 // installed, and by that of the Debian root. A row has a fixed number of
-// operations; -seconds and -cpuprofile do not matter.
+// operations; -seconds and -cpuprofile are refused.
 //
 // # Processes
 //

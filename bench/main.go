@@ -120,6 +120,16 @@ func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err err
 	if c.table != socketsTable && c.table != shmTable {
 		return c, false, fmt.Errorf("%w: -table is %s or %s, not %q", errUsage, socketsTable, shmTable, c.table)
 	}
+	if c.table == shmTable {
+		f.Visit(func(g *flag.Flag) {
+			if g.Name == "seconds" || g.Name == "cpuprofile" {
+				err = fmt.Errorf("%w: -%s is not for -table %s, whose rows have a fixed number of operations in processes of their own", errUsage, g.Name, shmTable)
+			}
+		})
+		if err != nil {
+			return c, false, err
+		}
+	}
 	c.only, err = regexp.Compile(*only)
 	if err != nil {
 		return c, false, fmt.Errorf("%w: -only: %w", errUsage, err)

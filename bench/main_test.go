@@ -30,6 +30,7 @@ func TestFlags(t *testing.T) {
 	}
 	for _, bad := range [][]string{
 		{"-rounds", "0"}, {"-seconds", "0"}, {"-seconds", "NaN"}, {"-seconds", "61"}, {"-only", "("}, {"word"}, {"-nothing"},
+		{"-table", "shm", "-seconds", "1"}, {"-table", "shm", "-cpuprofile", "x"}, {"-seconds", "1.2", "-table", "shm"}, {"-table", "fast"},
 	} {
 		if _, _, err := parseFlags(bad, io.Discard); !errors.Is(err, errUsage) {
 			t.Errorf("%v: %v", bad, err)
@@ -37,6 +38,9 @@ func TestFlags(t *testing.T) {
 		if code := mainCode(t.Context(), bad, io.Discard, io.Discard); code != exitUsage {
 			t.Errorf("%v: exit %d", bad, code)
 		}
+	}
+	if c, _, err := parseFlags([]string{"-table", "shm", "-rounds", "2", "-json"}, io.Discard); err != nil || c.table != shmTable || c.rounds != 2 {
+		t.Errorf("%+v %v", c, err)
 	}
 	if code := mainCode(t.Context(), []string{"-h"}, io.Discard, io.Discard); code != 0 {
 		t.Errorf("-h: exit %d", code)

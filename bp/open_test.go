@@ -88,8 +88,8 @@ func TestOpenF91(t *testing.T) {
 	}
 }
 
-// F95: failing to open leaves no descriptor behind.
-func TestFailedOpensLeaveNoFiles(t *testing.T) {
+// TestF95FailedOpensLeaveNoFiles: failing to open leaves no descriptor behind.
+func TestF95FailedOpensLeaveNoFiles(t *testing.T) {
 	p := put(t, indexName, "ADIOS-BP v2.:.2 Ind")
 	count := func() int {
 		e, err := os.ReadDir("/proc/self/fd")

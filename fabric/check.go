@@ -20,22 +20,19 @@ const (
 	numCalls
 )
 
-// sendFlags go with what carries bytes to a peer.
-const sendFlags = RemoteData | Inject | DeliveryComplete | Quiet | More | Fence
-
 // calls says of each call what it is called, what it needs of the provider, and which flags go with it.
 var calls = [numCalls]struct {
 	name  string
 	caps  Caps
 	flags Flags
 }{
-	callSend:       {SendDone.String(), Msg, sendFlags},
-	callRecv:       {RecvDone.String(), Msg, Directed | Multi | Quiet | More},
-	callSendTagged: {TSendDone.String(), Tagged, sendFlags},
-	callRecvTagged: {TRecvDone.String(), Tagged, Directed | Peek | Claim | Discard | Quiet | More},
-	callRead:       {ReadDone.String(), RMA, Quiet | More | Fence},
-	callWrite:      {WriteDone.String(), RMA, sendFlags},
-	callAtomic:     {AtomicDone.String(), Atomics, Inject | DeliveryComplete | Quiet | More | Fence},
+	callSend:       {SendDone.String(), Msg, SendDone.Flags()},
+	callRecv:       {RecvDone.String(), Msg, RecvDone.Flags()},
+	callSendTagged: {TSendDone.String(), Tagged, TSendDone.Flags()},
+	callRecvTagged: {TRecvDone.String(), Tagged, TRecvDone.Flags()},
+	callRead:       {ReadDone.String(), RMA, ReadDone.Flags()},
+	callWrite:      {WriteDone.String(), RMA, WriteDone.Flags()},
+	callAtomic:     {AtomicDone.String(), Atomics, AtomicDone.Flags()},
 }
 
 // flagCaps lists the flags that a provider must offer.

@@ -30,7 +30,7 @@ type answer struct {
 }
 
 // groups are the numbers of the reports about attaching (A), queues and slow
-// readers (B), peers that die (C), shared memory (D), queues, progress and scale (E), and data (G).
+// readers (B), peers that die (C), shared memory (D), queues, progress and scale (E), data (G), and tools and what is left behind (H).
 var groups = map[string][]int{
 	"A": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
 	"B": {11, 12, 13, 14, 15, 17, 18, 20},
@@ -38,6 +38,7 @@ var groups = map[string][]int{
 	"D": {35, 37, 38, 39, 41, 42, 43, 44},
 	"E": {46, 48, 49, 51, 52, 53, 54, 57}, // as far as they concern a fabric or a block's size
 	"G": {72, 73, 74, 77, 80, 81, 82, 83, 85, 87, 88},
+	"H": {89, 90, 91, 92, 93, 94, 95, 96},
 }
 
 // fabricReports are those of groups C, D and E that are about a fabric or shared memory: they must be answered there, by the
@@ -60,6 +61,7 @@ var answers = map[int]answer{
 	77: {lines: []string{"attrs/none", "attrs/nostr"}},                 // attributes without elements
 	80: {lines: []string{"first/value", "last/value", "turn/f64", "turn/i8", "turn/c64", "turn/str"}},
 	88: {lines: []string{"odd/array", "odd/value", "odd/blocks"}}, // variables that come and go
+	89: {tests: []string{"TestScripts"}},                          // dump.txtar
 	90: {tests: []string{"TestPipeOfFixtures"}},
 }
 

@@ -41,13 +41,14 @@ type work struct {
 	a, b    *direct
 	out, in memory // large buffers
 	long    int    // bytes of them
+	large   bool   // what is measured now moves them all
 	some    []provider.Completion
 	tag     uint64
 }
 
 func (e *env) newWork(a, b *direct) *work {
 	e.Helper()
-	w := &work{e: e, a: a, b: b, long: 600_000, some: make([]provider.Completion, 4)}
+	w := &work{e: e, a: a, b: b, long: 300_000, some: make([]provider.Completion, 4)}
 	var err error
 	for m, d := range map[*memory]*direct{&w.out: a, &w.in: b} {
 		if *m, err = d.d.Register(memmon.HeapBytes(make([]byte, w.long)), 0); err != nil {
@@ -87,6 +88,7 @@ func (w *work) messages() {
 			out := provider.Op{Local: m.Slice(0, n), Peer: a.to}
 			in := provider.Op{Local: w.in.Slice(0, n)}
 			what += from
+			w.large = n == w.long
 			w.measure(what, 0, both(recv, in, send, out))
 			w.measure(what+" with a late receive", 0, both(send, out, recv, in))
 			done := out
@@ -106,6 +108,7 @@ func (w *work) messages() {
 			w.measure(what+" in pieces with a late receive", 0, both(send, out, recv, in))
 		}
 	}
+	w.large = false
 	if !e.has(provider.Tagged) {
 		return
 	}
@@ -146,6 +149,7 @@ func (w *work) remote(where string, m memory) {
 	e.Helper()
 	off := e.base(m)
 	for what, n := range map[string]int{" of " + where: 256, " of a lot of " + where: w.long} {
+		w.large = n == w.long
 		o := provider.Op{Local: w.out.Slice(0, n), Peer: a.to, Key: m.Key(), Offset: off}
 		w.measure("a read"+what, 0, alone(a.ep.Read, o))
 		w.measure("a write"+what, 0, alone(a.ep.Write, o))
@@ -162,6 +166,7 @@ func (w *work) remote(where string, m memory) {
 		w.measure("a read in pieces"+what, 0, alone(a.ep.Read, o))
 		w.measure("a write in pieces"+what, 0, alone(a.ep.Write, o))
 	}
+	w.large = false
 	if e.has(provider.Atomics) {
 		w.atomics(where, m, off)
 	}
@@ -218,10 +223,14 @@ func (w *work) views() {
 func (w *work) measure(what string, may float64, round func() (int, int, error)) {
 	e := w.e
 	e.Helper()
-	for range 50 { // pools fill
+	warm, rounds := 50, 200
+	if w.large { // under the race detector a copy takes its time
+		warm, rounds = 10, 20
+	}
+	for range warm { // pools fill
 		e.round(w.a, w.b, w.some, round)
 	}
-	n := testing.AllocsPerRun(200, func() { e.round(w.a, w.b, w.some, round) })
+	n := testing.AllocsPerRun(rounds, func() { e.round(w.a, w.b, w.some, round) })
 	if n >= may+1 {
 		e.Errorf("%s: %v allocations for each post and its completions, not %v", what, n, may)
 	}

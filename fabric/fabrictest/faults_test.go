@@ -324,6 +324,18 @@ func faultTable() []fault {
 				}
 			}}
 		}},
+		{group: "memory-F93", name: "views look younger", make: func(testing.TB) *mutant {
+			return &mutant{stats: func(s *provider.Stats) { s.OldestView /= 2 }}
+		}},
+		{group: "memory-F93", name: "nothing counts", make: func(testing.TB) *mutant {
+			return &mutant{stats: func(s *provider.Stats) { s.ArenaUsed = 0 }}
+		}},
+		{group: "memory-F93", name: "the most is what is", make: func(testing.TB) *mutant {
+			return &mutant{stats: func(s *provider.Stats) { s.ViewsMost = s.Views }}
+		}},
+		{group: "memory-F93", name: "no bound", make: func(testing.TB) *mutant {
+			return &mutant{config: func(c *provider.DomainConfig) { c.Memory = 0 }}
+		}},
 		{group: "arena", name: "memory is used again as it was", make: func(testing.TB) *mutant {
 			return &mutant{alloc: func(b []byte) { b[len(b)-1] = 1 }}
 		}},

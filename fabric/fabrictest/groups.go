@@ -41,6 +41,7 @@ func groups() []group {
 		{name: "atomicity", needs: msg | provider.Atomics, run: testAtomicity},
 		{name: "arena", needs: provider.Arena, run: testArena},
 		{name: "memory-close", needs: provider.Arena | provider.Msg, run: testMemoryClose},
+		{name: "memory-F93", needs: arena, run: testMemoryStats},
 		{name: "views", needs: views, run: testViews},
 		{name: "lease", needs: views, run: testLease},
 		{name: "viewer-dies", needs: views, procs: 2, run: testViewer},

@@ -25,6 +25,29 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
+// kindFlags are the flags of the operations that end so.
+var kindFlags = [...]Flags{
+	SendDone:    sendFlags,
+	TSendDone:   sendFlags,
+	RecvDone:    Directed | Multi | Quiet | More,
+	TRecvDone:   Directed | Peek | Claim | Discard | Quiet | More,
+	ReadDone:    Quiet | More | Fence,
+	WriteDone:   sendFlags,
+	AtomicDone:  Inject | DeliveryComplete | Quiet | More | Fence,
+	RemoteWrite: 0,
+}
+
+// sendFlags go with what carries bytes to a peer.
+const sendFlags = RemoteData | Inject | DeliveryComplete | Quiet | More | Fence
+
+// Flags are those that may stand with an operation that ends so; others make no sense there.
+func (k Kind) Flags() Flags {
+	if int(k) < len(kindFlags) {
+		return kindFlags[k]
+	}
+	return 0
+}
+
 // CompletionFlags say more of a completion.
 type CompletionFlags uint8
 

@@ -73,8 +73,12 @@ type Stats struct {
 	Wakes                   uint64 // times the engine was woken
 	Rings                   uint64 // doorbells this side rang
 	Peers                   int    // connected now
-	Arena                   uint64 // bytes of arenas now
-	Views                   int    // held now
+
+	Arena, ArenaMost uint64        // bytes of arenas now, and at most so far: what DomainConfig.Memory bounds
+	ArenaUsed        uint64        // of them in memory that is allocated, or waits for its last use to end
+	Views, ViewsMost int           // of peers' memory that are held now, and at most so far at a time
+	ViewBytes        uint64        // of the views that are held
+	OldestView       time.Duration // how long the oldest of them has been held; 0 if there is none
 }
 
 // PeerStats are numbers of one peer.

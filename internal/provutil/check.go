@@ -6,33 +6,28 @@ import (
 	"github.com/weft-fabric/weft/fabric/provider"
 )
 
-// allowed are the flags of each kind of operation.
-var allowed = [...]provider.Flags{
-	provider.SendDone:   sending,
-	provider.TSendDone:  sending,
-	provider.RecvDone:   provider.Directed | provider.Multi | provider.Quiet | provider.More,
-	provider.TRecvDone:  provider.Directed | provider.Peek | provider.Claim | provider.Discard | provider.Quiet | provider.More,
-	provider.ReadDone:   provider.Quiet | provider.More | provider.Fence,
-	provider.WriteDone:  sending,
-	provider.AtomicDone: provider.Inject | provider.DeliveryComplete | provider.Quiet | provider.More | provider.Fence,
-}
-
-const sending = provider.RemoteData | provider.Inject | provider.DeliveryComplete | provider.Quiet | provider.More | provider.Fence
-
 // Check is what every provider asks of a post before it takes it: lengths within the limits, flags that the operation
 // knows, a peer where one is needed. It does not allocate unless it refuses. Locked or unlocked.
 func Check(l *provider.Limits, kind provider.Kind, op *provider.Op) error {
-	if int(kind) >= len(allowed) || kind == 0 {
+	if kind == 0 || kind > provider.AtomicDone {
 		return fmt.Errorf("operation %v: %w", kind, provider.ErrNotSupported)
 	}
-	if odd := op.Flags &^ allowed[kind]; odd != 0 {
-		return fmt.Errorf("flags %v are not for %v: %w", odd, kind, provider.ErrInvalid)
+	if op.Flags != 0 {
+		if odd := op.Flags &^ kind.Flags(); odd != 0 {
+			return fmt.Errorf("flags %v are not for %v: %w", odd, kind, provider.ErrInvalid)
+		}
 	}
 	switch kind {
 	case provider.RecvDone, provider.TRecvDone:
+		if op.Flags == 0 && op.Peer == 0 {
+			return nil
+		}
 		return checkRecv(kind, op)
 	}
-	n := VectorOf(op).Len()
+	n := uint64(len(op.Local.Bytes))
+	for i := range op.Locals {
+		n += uint64(len(op.Locals[i].Bytes))
+	}
 	most := l.Message
 	if kind != provider.SendDone && kind != provider.TSendDone {
 		most = l.RMA

@@ -160,3 +160,20 @@ func TestUnsupported(t *testing.T) {
 		t.Error("cancelled")
 	}
 }
+
+func BenchmarkCheck(b *testing.B) {
+	l := provider.Limits{Inject: 4096, Segments: 16, Remotes: 16, TagBits: 64}
+	for _, c := range []struct {
+		kind provider.Kind
+		peer provider.Peer
+	}{{provider.SendDone, 1}, {provider.RecvDone, 0}, {provider.ReadDone, 1}} {
+		op := provider.Op{Local: provider.Segment{Bytes: make([]byte, 8)}, Peer: c.peer}
+		b.Run(c.kind.String(), func(b *testing.B) {
+			for b.Loop() {
+				if err := Check(&l, c.kind, &op); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -42,7 +42,10 @@ func (f Feature) String() string {
 func FeatureNames() []string { return append([]string(nil), featureNames[:]...) }
 
 // Features is what may be used. The zero value is all that the kernel has.
-type Features struct{ off uint64 }
+type Features struct {
+	off      uint64
+	failures *Failures // calls that are made to fail; nil: none
+}
 
 // Without is s with some features turned off.
 func (s Features) Without(off ...Feature) Features {

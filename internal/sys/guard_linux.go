@@ -14,6 +14,9 @@ func ReadGuarded(pid int, remote uint64, local []byte, g Guard, f Features) erro
 	if err := f.Check(CrossMemory); err != nil {
 		return err
 	}
+	if err := f.Injected(CallProcessVM); err != nil {
+		return crossError("process_vm_readv", pid, err)
+	}
 	var mark [16]byte
 	for {
 		part := local[:min(len(local), crossChunk)]

@@ -37,6 +37,9 @@ func Populate(b []byte, writable bool, f Features) error {
 	if len(b) == 0 {
 		return nil
 	}
+	if err := f.Injected(CallAllocate); err != nil {
+		return err
+	}
 	if !f.Has(PopulatePages) {
 		touch(b, os.Getpagesize(), writable)
 		return nil

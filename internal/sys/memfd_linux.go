@@ -21,7 +21,11 @@ func Memfd(c MemfdConfig) (*FD, error) {
 		}
 		flags |= unix.MFD_HUGETLB | hugeFlag(c.HugePage)
 	}
-	n, err := unix.MemfdCreate(c.Name, flags)
+	n, err := -1, c.Features.Injected(CallMemfd)
+	if err != nil {
+		return nil, fmt.Errorf("sys: memory file %s: %w", c.Name, err)
+	}
+	n, err = unix.MemfdCreate(c.Name, flags)
 	if err != nil {
 		return nil, fmt.Errorf("sys: memory file %s: %w", c.Name, os.NewSyscallError("memfd_create", err))
 	}

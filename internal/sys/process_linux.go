@@ -32,6 +32,9 @@ func ReadProcess(pid int, remote uint64, local []byte, f Features) (int, error) 
 	if err := f.Check(CrossMemory); err != nil {
 		return 0, err
 	}
+	if err := f.Injected(CallProcessVM); err != nil {
+		return 0, crossError("process_vm_readv", pid, err)
+	}
 	n, err := cross(local, remote, func(b []byte, at uint64) (int, error) { return readProcess(pid, at, b) })
 	return n, crossError("process_vm_readv", pid, err)
 }
@@ -40,6 +43,9 @@ func ReadProcess(pid int, remote uint64, local []byte, f Features) (int, error) 
 func WriteProcess(pid int, remote uint64, local []byte, f Features) (int, error) {
 	if err := f.Check(CrossMemory); err != nil {
 		return 0, err
+	}
+	if err := f.Injected(CallProcessVM); err != nil {
+		return 0, crossError("process_vm_writev", pid, err)
 	}
 	n, err := cross(local, remote, func(b []byte, at uint64) (int, error) {
 		l, r := vectors(b, at)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ type Config struct {
 	Logger *slog.Logger      // gets every event at level Debug; nil does not
 	Seed   uint64            // the decisions of rules with a Chance come from it
 	Rules  []Rule            // the faults
-	Open   map[string]string // provider options for every domain, over its own; a list "disable" is joined with its own
+	Open   map[string]string // provider options for every domain, over its own; the lists "disable" and "fail" are joined with its own
 }
 
 // Point is a set of places where a rule may act.
@@ -115,18 +116,21 @@ func (c *Config) makes() bool {
 	return false
 }
 
+// lists are options that every provider understands in the same way, if it has them: features of the kernel that are not used, and
+// calls of the kernel that fail, as "memfd@3" for the third.
+var lists = []string{"disable", "fail"}
+
 // options merges the provider options of the hook into those of a domain.
 func (c *Config) options(own map[string]string) map[string]string {
 	if len(c.Open) == 0 {
 		return own
 	}
-	const list = "disable" // names of features of the kernel, for every provider
 	all := make(map[string]string, len(own)+len(c.Open))
 	for k, v := range own {
 		all[k] = v
 	}
 	for k, v := range c.Open {
-		if k == list && all[k] != "" {
+		if slices.Contains(lists, k) && all[k] != "" {
 			v = strings.Join([]string{all[k], v}, ",")
 		}
 		all[k] = v

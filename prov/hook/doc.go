@@ -6,6 +6,8 @@
 //		{At: hook.Posts, Chance: 0.1, Err: provider.ErrAgain}, // one post in ten has to be tried again
 //		{At: hook.Send, After: 100, Count: 1, Kill: true},     // the 101st send finds its peer dead
 //	}})
+//	// and, of provider shm, from the third on no memory file can be made:
+//	h = hook.Wrap(p, hook.Config{Open: map[string]string{"fail": "memfd@3-"}})
 //	d, err := fabric.OpenDomainIn(h, info, fabric.DomainConfig{})
 //
 // It adds no completion and takes none away unless a rule says so, and it keeps the rules of package

@@ -24,7 +24,9 @@ import (
 	"github.com/weft-fabric/weft/prov/loop"
 )
 
-func TestMain(m *testing.M) { fabrictest.Main(m, wraps()...) }
+func TestMain(m *testing.M) {
+	testutil.Main(m, fabrictest.Role(wraps()...), testutil.Role{Name: "failing-owner", Run: failingOwner})
+}
 
 // pair is a hooked side a, and a side b on the same network that is not hooked.
 type pair struct {
@@ -605,10 +607,10 @@ func TestOptions(t *testing.T) {
 	net := fakeprov.New("fake")
 	var got map[string]string
 	net.Opened = func(c provider.DomainConfig) { got = c.Options }
-	h := Wrap(net, Config{Open: map[string]string{"disable": "cma,hugetlb", "folder": "x"}})
-	own := map[string]string{"disable": "pidfd", "folder": "y", "spin": "1"}
+	h := Wrap(net, Config{Open: map[string]string{"disable": "cma,hugetlb", "fail": "memfd@2", "folder": "x"}})
+	own := map[string]string{"disable": "pidfd", "fail": "process_vm", "folder": "y", "spin": "1"}
 	open(t, h, "a", fabric.DomainConfig{Options: own})
-	want := map[string]string{"disable": "pidfd,cma,hugetlb", "folder": "x", "spin": "1"}
+	want := map[string]string{"disable": "pidfd,cma,hugetlb", "fail": "process_vm,memfd@2", "folder": "x", "spin": "1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

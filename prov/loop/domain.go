@@ -57,7 +57,8 @@ type arenas struct {
 	mu     sync.Mutex
 	by     map[provider.Key]*memory
 	bytes  uint64
-	views  int
+	most   uint64
+	views  provutil.Views
 	closed bool
 }
 
@@ -187,7 +188,8 @@ func (d *domain) Stats() provider.Stats {
 	})
 	d.memory.mu.Lock()
 	defer d.memory.mu.Unlock()
-	s.Arena, s.Views = d.memory.bytes, d.memory.views
+	s.Arena, s.ArenaUsed, s.ArenaMost = d.memory.bytes, d.memory.bytes, d.memory.most
+	d.memory.views.Tell(&s)
 	return s
 }
 

@@ -178,11 +178,11 @@ func TestStats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Views = 1
+		want.Views, want.ViewsMost, want.ViewBytes = 1, 1, 100
 		own := memories(t, a, 777, 0)
-		want.Arena = 777
+		want.Arena, want.ArenaUsed, want.ArenaMost = 777, 777, 777
 		got := a.d.Stats()
-		got.Wakes, got.Rings = 0, 0 // of the machine's pace
+		got.Wakes, got.Rings, got.OldestView = 0, 0, 0 // of the machine's pace
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}

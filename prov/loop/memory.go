@@ -50,6 +50,7 @@ func (d *domain) charge(n int) error {
 		return fmt.Errorf("%d bytes, with %d of %d taken: %w", n, d.memory.bytes, d.limit, provider.ErrNoMemory)
 	}
 	d.memory.bytes += uint64(n)
+	d.memory.most = max(d.memory.most, d.memory.bytes)
 	return nil
 }
 
@@ -169,6 +170,7 @@ type view struct {
 	domain *domain
 	arena  *arena
 	bytes  []byte
+	held   provutil.HeldView
 }
 
 // View maps a peer's arena, read-only.
@@ -195,10 +197,11 @@ func (d *domain) view(p provider.Peer, k provider.Key, offset uint64, n int) (*v
 	if err != nil {
 		return nil, a, err
 	}
+	v := &view{domain: d, arena: r, bytes: r.readable[offset : offset+uint64(n) : offset+uint64(n)]}
 	d.memory.mu.Lock()
-	d.memory.views++
+	d.memory.views.Add(&v.held, uint64(n))
 	d.memory.mu.Unlock()
-	return &view{domain: d, arena: r, bytes: r.readable[offset : offset+uint64(n) : offset+uint64(n)]}, a, nil
+	return v, a, nil
 }
 
 // reach connects to a peer from the domain's first endpoint.
@@ -254,7 +257,7 @@ func (v *view) Release() {
 	r := v.arena
 	v.arena = nil
 	if r != nil {
-		d.memory.views--
+		d.memory.views.Remove(&v.held)
 		v.bytes = nil
 	}
 	d.memory.mu.Unlock()

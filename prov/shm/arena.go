@@ -45,6 +45,7 @@ type arena struct {
 	watched  []*foreignLanes
 	closed   bool
 	allocs   sync.WaitGroup // that run
+	most     uint64         // bytes of segments
 }
 
 func newArena(h *home, max, prefault uint64, f sys.Features) *arena {
@@ -153,6 +154,7 @@ func (a *arena) grow(space *allocator, n uint64, access provider.Access) error {
 	}
 	s := a.addSegment(file, access)
 	space.add(s.index, s.size())
+	a.most = max(a.most, a.total())
 	return nil
 }
 
@@ -277,11 +279,11 @@ func (a *arena) since(index int, foreign bool, most int) (list []*segment, next 
 	return list, index
 }
 
-// bytes is the size of all segments for blocks.
-func (a *arena) bytes() uint64 {
+// tell fills in the statistics.
+func (a *arena) tell(s *provider.Stats) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.total()
+	s.Arena, s.ArenaMost, s.ArenaUsed = a.total(), a.most, a.spaces[0].used+a.spaces[1].used
 }
 
 // stop ends allocations: those that run are waited for, later ones fail.

@@ -57,6 +57,7 @@ type domain struct {
 	remotes provutil.Spares[provider.RemoteSegment]
 	bounces []*bounce
 	atomics provutil.Atomics
+	views   provutil.Views
 	restart []*endpoint // with stalled receives
 	stuck   bool        // a message waits for a receive or a place
 	looks   bool        // somebody looks for messages that nobody waits for
@@ -79,7 +80,7 @@ var _ provider.Domain = (*domain)(nil)
 func (d *domain) open(c provider.DomainConfig) (err error) {
 	d.background = context.Background()
 	d.byName, d.said, d.sources = make(map[string][]*peer), make(map[string]bool), make(map[uint64]source)
-	d.features = d.opts.features
+	d.features = d.opts.features.Failing(d.opts.failures)
 	d.log = c.Logger
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -149,7 +150,8 @@ func (d *domain) Stats() provider.Stats {
 	s := d.stats
 	core := d.core.Stats()
 	s.Wakes, s.Errors, s.Again = core.Wakes, core.Errors, core.Again
-	s.Arena = d.arena.bytes()
+	d.views.Tell(&s)
+	d.arena.tell(&s)
 	return s
 }
 

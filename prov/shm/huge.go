@@ -83,7 +83,10 @@ func (a *arena) newHuge(n, page uint64) (_ *file, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = sys.Allocate(fd, 0, int64(n)); err != nil {
+	if err = a.features.Injected(sys.CallAllocate); err == nil {
+		err = sys.Allocate(fd, 0, int64(n))
+	}
+	if err != nil {
 		return nil, errors.Join(err, fd.Close())
 	}
 	m, err := sys.Map(fd, 0, int(n), true)

@@ -20,6 +20,7 @@ type options struct {
 	prefault uint64
 	cma      string
 	huge     string
+	failures *sys.Failures
 }
 
 const defaultPrefault = 64 << 20
@@ -30,6 +31,7 @@ func parseOptions(given map[string]string) (options, error) {
 		"disable":   o.setDisable,
 		"folder":    o.setFolder,
 		"allow-uid": o.setUsers,
+		"fail":      o.setFail,
 		"cma":       provutil.ChoiceOption(&o.cma, cmaAuto, cmaOff, cmaOn),
 		"hugetlb":   provutil.ChoiceOption(&o.huge, hugeNames()...),
 		"prefault":  provutil.SizeOption(&o.prefault, 0, 1<<46),
@@ -39,6 +41,13 @@ func parseOptions(given map[string]string) (options, error) {
 
 func (o *options) setDisable(v string) (err error) {
 	if o.features, err = sys.DisableFeatures(v); err != nil {
+		err = fmt.Errorf("%w: %w", provider.ErrInvalid, err)
+	}
+	return err
+}
+
+func (o *options) setFail(v string) (err error) {
+	if o.failures, err = sys.ParseFailures(v); err != nil {
 		err = fmt.Errorf("%w: %w", provider.ErrInvalid, err)
 	}
 	return err

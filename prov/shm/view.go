@@ -12,7 +12,7 @@ import (
 type view struct {
 	pair *pair
 	spot spot
-	done bool // the domain's lock guards it
+	held provutil.HeldView // the domain's lock guards it
 }
 
 // Bytes is valid until Release.
@@ -23,11 +23,9 @@ func (v *view) Release() {
 	d := v.pair.d
 	d.core.Lock()
 	defer d.core.Unlock()
-	if v.done {
+	if !d.views.Remove(&v.held) {
 		return
 	}
-	v.done = true
-	d.stats.Views--
 	v.pair.drop(v.spot)
 	d.reap()
 }
@@ -64,8 +62,9 @@ func (d *domain) view(ctx context.Context, id provider.Peer, s provider.RemoteSe
 		spot, found, err := p.hold(s, provider.ReadDone)
 		switch found {
 		case foundSpot:
-			d.stats.Views++
-			return &view{pair: p, spot: spot}, to.text, nil
+			v := &view{pair: p, spot: spot}
+			d.views.Add(&v.held, s.Len)
+			return v, to.text, nil
 		case foundError:
 			return nil, to.text, err
 		case foundElse:

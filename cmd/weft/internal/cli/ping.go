@@ -25,8 +25,15 @@ type pingOptions struct {
 	json            bool
 }
 
-// anyName is the value of --listen without one.
-const anyName = "?"
+// anyName is the value of --listen without one: what the help shows between = and ].
+const anyName = "<name>"
+
+// nameFlag is a string whose help is --listen[=<name>].
+type nameFlag string
+
+func (n *nameFlag) String() string     { return string(*n) }
+func (n *nameFlag) Set(s string) error { *n = nameFlag(s); return nil }
+func (n *nameFlag) Type() string       { return "" }
 
 // loopName is the provider whose other side cannot be another process.
 const loopName = "loop"
@@ -75,7 +82,7 @@ The exit code is 1 if the peer dies or data are wrong.`,
 	f.StringVar(&opt.size, "size", "8,1K,64K,1M", "bytes of an operation, as 8 or 64K; several are measured one after the other")
 	f.IntVar(&opt.iters, "iters", 0, "operations of each phase; 0 is 20000, and fewer of large ones")
 	f.StringVar(&opt.pin, "pin", "", "put both processes on one processor (same), or on two (apart)")
-	f.StringVar(&opt.listen, "listen", "", "be the other side of a --connect, under a `name` or a random one")
+	f.Var((*nameFlag)(&opt.listen), "listen", "be the other side of a --connect, under a name or a random one")
 	f.Lookup("listen").NoOptDefVal = anyName
 	f.StringVar(&opt.connect, "connect", "", "measure with the process that listens at this `address`")
 	f.BoolVar(&opt.json, "json", false, "print one JSON object a size")
@@ -119,6 +126,12 @@ func (o *pingOptions) work() (ping.Work, error) {
 	var err error
 	if w.Sizes, err = ping.ParseSizes(o.size); err != nil {
 		return w, usagef("--size %s: %s", o.size, strings.TrimPrefix(err.Error(), "ping: "))
+	}
+	if w.Op != ping.Message && w.Op != ping.Tagged && slices.Contains(w.Sizes, 0) {
+		return w, usagef("--size %s: a %s has 1 byte at least; only messages have none", o.size, w.Op)
+	}
+	if w.Iters < 0 || w.Iters > ping.MaxIters {
+		return w, usagef("--iters %d: a number from 1 to %d, or 0 for the usual", w.Iters, ping.MaxIters)
 	}
 	return w, nil
 }
