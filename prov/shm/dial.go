@@ -76,8 +76,8 @@ func (p *pair) dial() error {
 		return err
 	}
 	cred, err := sock.Peer()
-	if err == nil && !d.opts.allows(cred.UID, d.uid) {
-		err = fmt.Errorf("%w: user %d listens there, which is not allowed", provider.ErrUnreachable, cred.UID)
+	if err == nil && cred.UID != a.uid { // names are anybody's to take
+		err = fmt.Errorf("%w: user %d listens at a name of user %d", provider.ErrUnreachable, cred.UID, a.uid)
 	}
 	if err == nil {
 		err = p.prepare()

@@ -246,7 +246,7 @@ func (p *pair) startMessage(o *op) bool {
 			o.role = roleAck
 		}
 		return true
-	case o.mem != nil && !o.mem.closed && p.knows(o.mem.extent.seg):
+	case o.mem != nil && !o.mem.closed && p.sees(o.mem.access) && p.knows(o.mem.extent.seg):
 		at, _ := o.mem.position(o.local.First)
 		r := record{op: opPlaced, context: o.id, words: [3]uint64{o.tag, place(o.mem.extent.seg, int(o.length)), o.mem.extent.off + at}}
 		if !p.place(o, &r) {
@@ -282,7 +282,10 @@ func (p *pair) startLarge(o *op) bool {
 	return true
 }
 
-// knows says whether the peer can be pointed at a segment of ours.
+// sees says whether the peer maps memory with this access: what peers may write, other users do not get.
+func (p *pair) sees(a provider.Access) bool { return p.uid == p.d.uid || !a.Has(provider.PeerWrite) }
+
+// knows says whether the peer can be pointed at a segment of ours that it sees.
 func (p *pair) knows(seg uint32) bool {
 	if int(seg) >= p.announced {
 		p.announce()

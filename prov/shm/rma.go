@@ -111,7 +111,7 @@ func (p *pair) hold(s provider.RemoteSegment, kind provider.Kind) (spot, int, er
 		p.hazards.drop(s.Key)
 		return spot{}, foundError, fmt.Errorf("%d bytes from %d of %d: outside of the memory: %w", s.Len, s.Offset, b.len, provider.ErrKey)
 	}
-	if b.seg == noSegment || p.uid != p.d.uid && b.access.Has(provider.PeerWrite) { // of which users other than the owner's get no descriptor
+	if b.seg == noSegment || !p.sees(b.access) {
 		p.hazards.drop(s.Key)
 		return spot{}, foundElse, nil
 	}
