@@ -130,11 +130,8 @@ func (Socket) Shutdown() error { return ErrNotSupported }
 // Peer is not available here.
 func (Socket) Peer() (Credentials, error) { return Credentials{}, ErrNotSupported }
 
-// PeerPidfd is not available here.
-func (Socket) PeerPidfd(Features) (*FD, error) { return nil, ErrNotSupported }
-
-// OpenProcess is not available here.
-func OpenProcess(int, Features) (*FD, error) { return nil, ErrNotSupported }
+// DescriptorLimit is not available here.
+func DescriptorLimit() (uint64, error) { return 0, ErrNotSupported }
 
 // ReadProcess is not available here.
 func ReadProcess(int, uint64, []byte, Features) (int, error) { return 0, ErrNotSupported }
@@ -167,7 +164,9 @@ func FutexWaitAny([]WaitWord, time.Duration, Features) error { return ErrNotSupp
 type RobustOwner struct{}
 
 // NewRobustOwner is not available here.
-func NewRobustOwner(*Mapping, []int, func(), Features) (*RobustOwner, error) { return nil, ErrNotSupported }
+func NewRobustOwner(*Mapping, []int, func(), Features) (*RobustOwner, error) {
+	return nil, ErrNotSupported
+}
 
 // Close is not available here.
 func (*RobustOwner) Close() error { return nil }

@@ -203,16 +203,3 @@ func (s Socket) Peer() (Credentials, error) {
 	}
 	return Credentials{PID: int(c.Pid), UID: c.Uid, GID: c.Gid}, nil
 }
-
-// PeerPidfd returns a descriptor of the process at the other end, readable when that process has ended. It
-// cannot name another process, as a number could. It needs PeerPidfd.
-func (s Socket) PeerPidfd(f Features) (*FD, error) {
-	if err := f.Check(PeerPidfd); err != nil {
-		return nil, err
-	}
-	n, err := unix.GetsockoptInt(s.Int(), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
-	if err != nil {
-		return nil, os.NewSyscallError("getsockopt SO_PEERPIDFD", err)
-	}
-	return NewFD(n, "pidfd of a peer"), nil
-}

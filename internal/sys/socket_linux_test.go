@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-
-	"github.com/weft-fabric/weft/internal/testutil"
 )
 
 func abstractName(t *testing.T) UnixAddress {
@@ -211,69 +209,5 @@ func TestDescriptorsOfNonsense(t *testing.T) {
 		if fds, err := descriptors(b); err == nil || fds != nil {
 			t.Errorf("% x: %v, %v", b, fds, err)
 		}
-	}
-}
-
-// TestPeerPidfd watches the peer of a socket die.
-func TestPeerPidfd(t *testing.T) {
-	nothingOpen(t)
-	testutil.Require(t, has(PeerPidfd), has(Pidfd))
-	addr := abstractName(t)
-	l, err := ListenUnix(addr, Stream, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	child := testutil.Child(t, "connect", addr.Name)
-	child.Expect("connected")
-	s, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	who, err := s.Peer()
-	if err != nil || who.PID != child.Pid() {
-		t.Error(who, err)
-	}
-	p := newPoller(t)
-	byPeer, err := s.PeerPidfd(Features{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer byPeer.Close()
-	byPid, err := OpenProcess(who.PID, Features{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer byPid.Close()
-	for i, fd := range []*FD{byPeer, byPid, s.FD} {
-		if err := p.Add(fd, Readable|PeerClosed, uint64(i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var events [4]Event
-	if n, err := p.Poll(events[:]); n != 0 || err != nil {
-		t.Fatal(n, err)
-	}
-	child.Kill()
-	for n := 0; n < 3; {
-		if err := p.Park(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-		if n, err = p.Poll(events[:]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, _, err := s.Recv(make([]byte, 1), 0); err != io.EOF {
-		t.Error(err)
-	}
-	if _, err := s.PeerPidfd(Features{}.Without(PeerPidfd)); !errors.Is(err, ErrNotSupported) {
-		t.Error(err)
-	}
-	if _, err := OpenProcess(1, Features{}.Without(Pidfd)); !errors.Is(err, ErrNotSupported) {
-		t.Error(err)
-	}
-	if _, err := OpenProcess(1<<30, Features{}); err == nil {
-		t.Error("a process that is none")
 	}
 }

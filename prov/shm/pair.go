@@ -180,6 +180,7 @@ func (p *pair) up(lanesMap, homeMap *sys.Mapping) error {
 		return err
 	}
 	p.d.arena.watch(&p.theirs)
+	_ = p.mine.fd.Close() // the peer has its own
 	p.meetCross()
 	p.state = pairUp
 	p.activate()
