@@ -75,7 +75,7 @@ func (p *pair) startAtomic(o *op) bool {
 
 // askAtomic has the peer do it.
 func (p *pair) askAtomic(o *op) bool {
-	if p.replies.len() > 0 {
+	if p.replies.len() > 0 || p.asked >= maxAsked {
 		return false
 	}
 	x := &o.atomic
@@ -98,6 +98,7 @@ func (p *pair) askAtomic(o *op) bool {
 	p.control.Commit()
 	p.controlSent++
 	o.pending++
+	p.asked++
 	o.step()
 	return true
 }

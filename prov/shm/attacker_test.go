@@ -334,7 +334,7 @@ func (a *attacker) descriptors(h *hostile) {
 func (a *attacker) hello(h *hostile, change func(*hello)) []byte {
 	to, _ := parseAddress(a.victim)
 	m := hello{
-		kind: kindHello, inc: a.rnd.Uint64() | 1, boot: h.d.boot, layout: ourLayout, uid: h.d.uid, depth: maxDepth, net: h.d.net,
+		kind: kindHello, inc: a.rnd.Uint64() | 1, boot: h.d.boot, layout: ourLayout, uid: h.d.uid, net: h.d.net,
 		from: strconv.FormatUint(a.rnd.Uint64(), 36), to: to.name,
 	}
 	if change != nil {

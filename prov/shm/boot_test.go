@@ -183,7 +183,7 @@ func TestBadHellos(t *testing.T) {
 	a := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{Name: t.Name()})
 	ep := a.ep.(*endpoint)
 	at := socketName(a.d.uid, t.Name())
-	good := hello{kind: kindHello, inc: 5, boot: a.d.boot, layout: ourLayout, uid: a.d.uid, depth: 10, net: a.d.net, from: "x", to: t.Name()}
+	good := hello{kind: kindHello, inc: 5, boot: a.d.boot, layout: ourLayout, uid: a.d.uid, net: a.d.net, from: "x", to: t.Name()}
 	with := func(change func(*hello)) []byte {
 		h := good
 		change(&h)

@@ -33,7 +33,7 @@ func (p *pair) connectSelf() error {
 	if err := p.prepare(); err != nil {
 		return err
 	}
-	p.inc, p.uid, p.pid, p.peerDepth = p.ep.inc, p.d.uid, os.Getpid(), p.ep.depth
+	p.inc, p.uid, p.pid = p.ep.inc, p.d.uid, os.Getpid()
 	lanes, err := again(p.mine.file)
 	if err != nil {
 		return systemError(err)
@@ -124,7 +124,7 @@ func (d *domain) reach(a address) (sys.Socket, error) {
 func (p *pair) introduce(kind uint16, sock sys.Socket) error {
 	d := p.d
 	h := hello{
-		kind: kind, inc: p.ep.inc, want: p.inc, boot: d.boot, layout: ourLayout, uid: d.uid, depth: uint32(p.ep.depth),
+		kind: kind, inc: p.ep.inc, want: p.inc, boot: d.boot, layout: ourLayout, uid: d.uid,
 		life: p.lend(), net: d.net, from: p.ep.addr.name, to: p.peer.addr.name, path: p.ep.addr.path,
 	}
 	fds := []*sys.FD{d.home.fd, p.mine.fd}
@@ -172,7 +172,6 @@ func (p *pair) take(h *hello, fds []*sys.FD) error {
 		_ = home.Close()
 		return err
 	}
-	p.peerDepth = int(min(h.depth, maxDepth))
 	p.life = lifeIn(home, h.life)
 	rest := fds[2:]
 	if h.features&hasBell != 0 {
@@ -199,13 +198,29 @@ func (p *pair) ready(e sys.Events) {
 	if e.Has(sys.WriteReady) && p.jammed {
 		p.announce()
 	}
-	for n := 0; n < heardAtOnce && p.token != 0 && p.hear(); n++ {
-	}
+	p.listen(heardInTurn)
 }
 
-// heardAtOnce is how many messages of a peer are read in one go: more than a socket holds, so that all that was there is
-// read, and one that never stops talking does not keep us from the others.
-const heardAtOnce = 512
+// How many messages of a peer are read: in its turn, so that one that never stops talking does not keep us from the others, and
+// by who needs all that was there, more than a socket holds.
+const (
+	heardInTurn = 32
+	heardAtOnce = 512
+)
+
+// catchUp reads all that the peer has said by now.
+func (p *pair) catchUp() { p.listen(heardAtOnce) }
+
+// listen reads up to n messages. The rest is read by the next poll.
+func (p *pair) listen(n int) {
+	for ; p.token != 0 && p.hear(); n-- {
+		if n == 1 {
+			p.d.news.Store(true)
+			p.d.more = true
+			return
+		}
+	}
+}
 
 // hear reads one message; false if there was none.
 func (p *pair) hear() bool {
@@ -240,7 +255,7 @@ func (p *pair) hear() bool {
 // hungUp looks at the socket, and says whether the peer is gone.
 func (p *pair) hungUp() bool {
 	if !p.self {
-		p.ready(sys.Readable)
+		p.catchUp()
 	}
 	return p.state != pairUp || p.lostWhy != nil
 }

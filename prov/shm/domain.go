@@ -58,6 +58,7 @@ type domain struct {
 	restart []*endpoint // with stalled receives
 	more    bool        // a call has left work that can go on
 	stuck   bool        // a message waits for a receive or a place
+	chunked uint64      // bytes that chunks have brought
 
 	scratch               provider.Completion // so that completions need no memory of their own
 	record, controlRecord record

@@ -243,6 +243,7 @@ func (s *stranger) check(h *hello) refusal {
 // ourLayout is what both sides must have.
 var ourLayout = layout{
 	home: homeSize, lanes: lanesSize, control: controlSize, data: dataSize, hazards: hazardSlots, table: tableEntries,
+	asks: maxAsked,
 }
 
 // descriptors is how many come with the hello.
@@ -260,7 +261,7 @@ func (ep *endpoint) welcome(s *stranger) {
 	p := ep.pairWith(h, s.uid)
 	if p != nil && p.state == pairUp {
 		// It has ended its side and calls anew, or lies. We have not heard of the end yet.
-		p.ready(sys.Readable)
+		p.catchUp()
 		p = ep.pairWith(h, s.uid)
 	}
 	if p != nil && p.state == pairDialing {

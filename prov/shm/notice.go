@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/weft-fabric/weft/fabric/provider"
-	"github.com/weft-fabric/weft/internal/sys"
 )
 
 // A peer that dies is noticed twice: early, by its word of life, and for good, by the end of its socket. In between the
@@ -30,7 +29,7 @@ func (d *domain) mourn() bool {
 
 // noticed is the early end: all that waits for the peer fails now. The pair ends with the socket.
 func (p *pair) noticed() {
-	p.ready(sys.Readable) // what it said before; this may be the end already
+	p.catchUp() // what it said before; this may be the end already
 	if p.state != pairUp || p.lostWhy != nil || p.reading || p.obeying {
 		return
 	}
@@ -40,8 +39,7 @@ func (p *pair) noticed() {
 		p.jammed = false
 		p.d.wantWrite(p.sock.FD, p.token, false)
 	}
-	for p.pollControl() {
-	}
+	p.obeyRest()
 	if p.state == pairUp { // else it broke the protocol
 		p.expire(fmt.Errorf("%w: it has died", provider.ErrPeerGone))
 	}

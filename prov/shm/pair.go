@@ -67,7 +67,7 @@ type pair struct {
 	controlRead uint64
 	wroteAt     uint64 // controlSent after the last part of a write
 	saidAfter   uint64 // the last recAfter
-	peerDepth   int
+	asked       int    // requests of ours without an answer
 
 	seq      uint64
 	live     opList     // posted and not ended, in order
@@ -86,6 +86,7 @@ type pair struct {
 	served   int        // writes of the peer that run
 	wanting  uint64     // what our word wants has
 
+	late    int    // turns of drain
 	waiting uint64 // bytes of unexpected messages, as counted against the bound
 	users   int    // copies that run outside of the lock, and views
 	dirty   bool   // in d.dirty
@@ -311,20 +312,28 @@ func (p *pair) lost(why error) {
 	if p.lostWhy = why; p.reading || p.obeying {
 		return // poll goes on with it
 	}
-	for p.state == pairUp && p.pollControl() {
-	}
+	p.obeyRest()
 	if p.state != pairUp { // it broke the protocol
 		return
 	}
 	p.expire(why)
 }
 
+// obeyRest takes what is left in the control lane: as much as one can hold, since a peer that lives may go on.
+func (p *pair) obeyRest() {
+	for end := p.controlRead + controlSize/recordAlign; p.state == pairUp && int64(p.controlRead-end) < 0 && p.pollControl(); {
+	}
+}
+
 // drain takes what is left in the lanes, as far as there is room for it, and ends the pair when all is
 // taken and nothing more can come.
 func (p *pair) drain() bool {
 	moved := false
-	for p.state == pairDraining && (p.pollControl() || p.pollData()) {
-		moved = true
+	for n := 0; n < drainRounds && p.state == pairDraining && (p.pollControl() || p.pollData()); n++ {
+		moved, p.d.more = true, true
+		if p.late++; p.late > 2*lanesSize/recordAlign { // it lives, and goes on
+			p.end(p.peer.why, nil)
+		}
 	}
 	switch {
 	case p.state != pairDraining || !p.spent():

@@ -112,7 +112,7 @@ func (p *pair) segment(i uint32) *foreignSegment {
 	if p.self {
 		p.mapOwn(i)
 	} else {
-		p.ready(sys.Readable)
+		p.catchUp()
 	}
 	return p.segments[i]
 }
