@@ -161,8 +161,13 @@ func (p *pair) answer(h *hello, fds []*sys.FD, sock sys.Socket) error {
 
 // take maps what the peer has sent with its hello or welcome, and the pair is up. The descriptors are used up, whatever
 // happens.
-func (p *pair) take(h *hello, fds []*sys.FD) error {
+func (p *pair) take(h *hello, fds []*sys.FD) (err error) {
 	defer sys.CloseAll(fds)
+	defer func() {
+		if err != nil {
+			p.untake()
+		}
+	}()
 	home, err := mapForeign(fds[0], homeSize, false)
 	if err != nil {
 		return err
@@ -191,6 +196,19 @@ func (p *pair) take(h *hello, fds []*sys.FD) error {
 		}
 	}
 	return p.up(lanes, home)
+}
+
+// untake lets go of what came with a welcome that was no good: another one may come.
+func (p *pair) untake() {
+	if p.peerBell.FD != nil {
+		_ = p.peerBell.Close()
+		p.peerBell = sys.Eventfd{}
+	}
+	for i, s := range p.segments {
+		delete(p.segments, i)
+		s.dropped = true
+		s.unmap()
+	}
 }
 
 // ready reads what the peer says on the socket.

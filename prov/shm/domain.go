@@ -100,7 +100,7 @@ func (d *domain) open(c provider.DomainConfig) (err error) {
 	d.arena = newArena(d.home, c.Memory, d.opts.prefault, d.features)
 	d.arena.huge = d.opts.huge
 	core := provutil.CoreConfig{
-		Progress: c.Progress, Spin: c.Spin, Yield: sys.Yield, Tracer: c.Tracer, NewBell: provutil.SystemBell,
+		Progress: c.Progress, Spin: c.Spin, Yield: sys.Yield, Tracer: c.Tracer, NewBell: provutil.SystemBells(d.features),
 	}
 	d.core = provutil.NewCore(d, core)
 	d.copied = sync.NewCond(d.core)

@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -68,9 +70,23 @@ func stale(at sys.UnixAddress) bool {
 		_ = sock.Close()
 		return false
 	}
-	// A successor may have taken the name meanwhile: then it is another file.
-	after, statErr := os.Lstat(at.Name)
-	return errors.Is(err, syscall.ECONNREFUSED) && statErr == nil && os.SameFile(before, after) && os.Remove(at.Name) == nil
+	return errors.Is(err, syscall.ECONNREFUSED) && removeSame(at.Name, before)
+}
+
+// removeSame removes a socket file if it is still the one that was looked at: a successor may have taken the name meanwhile. It is moved
+// aside first, where nobody replaces it between the look and the removal.
+func removeSame(name string, old os.FileInfo) bool {
+	aside := name + "." + strconv.FormatUint(rand.Uint64(), 16)
+	if err := os.Rename(name, aside); err != nil {
+		return false
+	}
+	now, err := os.Lstat(aside)
+	same := err == nil && os.SameFile(old, now) && old.ModTime().Equal(now.ModTime()) // numbers of files are used again
+	if !same {
+		_ = os.Link(aside, name) // back to where it was, unless a third one is there
+	}
+	_ = os.Remove(aside)
+	return same
 }
 
 func (ep *endpoint) listenAt(at sys.UnixAddress, path string) error {
