@@ -124,6 +124,9 @@ func (Socket) Send([]byte, ...*FD) (int, error) { return 0, ErrNotSupported }
 // Recv is not available here.
 func (Socket) Recv([]byte, int) (int, []*FD, error) { return 0, nil, ErrNotSupported }
 
+// Take is not available here.
+func (Socket) Take([]byte, int) (int, []*FD, error) { return 0, nil, ErrNotSupported }
+
 // Shutdown is not available here.
 func (Socket) Shutdown() error { return ErrNotSupported }
 

@@ -211,3 +211,62 @@ func TestDescriptorsOfNonsense(t *testing.T) {
 		}
 	}
 }
+
+// TestTake loses nothing when there are no descriptors left.
+func TestTake(t *testing.T) {
+	nothingOpen(t)
+	a, b, err := SocketPair(SeqPacket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	defer b.Close()
+	if _, _, err := b.Take(make([]byte, 8), 4); err != ErrWouldBlock {
+		t.Errorf("nothing there: %v", err)
+	}
+	e, err := NewEventfd(Features{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for i := range 2 {
+		if _, err := a.Send([]byte{byte(i), 9}, e.FD, e.FD, e.FD); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	next, err := e.Dup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := syscall.Rlimit{Cur: uint64(next.Int()) + 2, Max: old.Max} // for two of three
+	_ = next.Close()
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = b.Take(make([]byte, 8), 4)
+	if e := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old); e != nil {
+		t.Fatal(e)
+	}
+	if !errors.Is(err, ErrDescriptors) {
+		t.Errorf("no descriptors: %v", err)
+	}
+	for i := range 2 {
+		buf := make([]byte, 8)
+		n, fds, err := b.Take(buf, 4)
+		if n != 2 || buf[0] != byte(i) || len(fds) != 3 || err != nil {
+			t.Errorf("packet %d: %d bytes % x, %d descriptors, %v", i, n, buf, len(fds), err)
+		}
+		CloseAll(fds)
+	}
+	if _, _, err := b.Take(make([]byte, 8), 4); err != ErrWouldBlock {
+		t.Errorf("nothing left: %v", err)
+	}
+	_ = a.Close()
+	if _, _, err := b.Take(make([]byte, 8), 4); err != io.EOF {
+		t.Errorf("the end: %v", err)
+	}
+}

@@ -243,9 +243,16 @@ func (p *pair) listen(n int) {
 // hear reads one message; false if there was none.
 func (p *pair) hear() bool {
 	var b [maxMessage]byte
-	n, fds, err := p.sock.Recv(b[:], maxSegments+3)
+	n, fds, err := p.sock.Take(b[:], maxSegments+3)
 	switch {
 	case errors.Is(err, sys.ErrWouldBlock):
+		return false
+	case errors.Is(err, sys.ErrDescriptors):
+		if p.starved++; p.starved > starvedMost {
+			p.badMessage(err)
+		} else {
+			p.d.starve(p.sock.FD, p.token, err)
+		}
 		return false
 	case errors.Is(err, sys.ErrMessage):
 		p.badMessage(err)
@@ -258,6 +265,7 @@ func (p *pair) hear() bool {
 		p.lost(why)
 		return false
 	}
+	p.starved = 0
 	kind, body, err := parseHead(b[:n])
 	if err == nil {
 		err = p.understand(kind, body, fds)
@@ -281,6 +289,9 @@ func (p *pair) hungUp() bool {
 // badMessage ends the pair for what the peer said.
 func (p *pair) badMessage(err error) {
 	if p.state == pairDialing {
+		if errors.Is(err, sys.ErrDescriptors) {
+			err = fmt.Errorf("%w: %w", provider.ErrNoMemory, err)
+		}
 		p.unreachable(fmt.Errorf("%w: %w", provider.ErrUnreachable, err))
 		return
 	}

@@ -59,6 +59,7 @@ type domain struct {
 	more    bool        // a call has left work that can go on
 	stuck   bool        // a message waits for a receive or a place
 	chunked uint64      // bytes that chunks have brought
+	hunger
 
 	scratch               provider.Completion // so that completions need no memory of their own
 	record, controlRecord record
@@ -188,6 +189,7 @@ func (d *domain) Close() error {
 		}
 	})
 	d.reap()
+	d.endHunger()
 	_ = d.poller.Close()
 	d.arena.close()
 	d.home.close()

@@ -134,9 +134,8 @@ func (l *listener) ready(sys.Events) {
 	for range 64 { // the others are still there at the next poll
 		sock, err := l.sock.Accept()
 		if err != nil {
-			// Want of descriptors, too: the connection waits. What closes one makes the next poll succeed.
-			if !errors.Is(err, sys.ErrWouldBlock) {
-				l.ep.d.warnOnce("accept", "a connection waits to be accepted", err)
+			if !errors.Is(err, sys.ErrWouldBlock) { // want of descriptors: the connection waits
+				l.ep.d.starve(l.sock.FD, l.token, err)
 			}
 			return
 		}
@@ -152,6 +151,8 @@ type stranger struct {
 	uid   uint32
 	other bool // it is another process
 	pid   int
+
+	starved int
 
 	// Of one that waits for the outcome of our own connection to the same peer.
 	hello *hello
@@ -208,9 +209,16 @@ func (s *stranger) leave() {
 // ready reads the hello.
 func (s *stranger) ready(sys.Events) {
 	var b [maxMessage]byte
-	n, fds, err := s.sock.Recv(b[:], maxSegments+3)
+	n, fds, err := s.sock.Take(b[:], maxSegments+3)
 	switch {
 	case errors.Is(err, sys.ErrWouldBlock):
+		return
+	case errors.Is(err, sys.ErrDescriptors) && s.hello == nil:
+		if s.starved++; s.starved > starvedMost {
+			s.close(refusal{code: refuseLimit, text: err.Error()})
+		} else {
+			s.ep.d.starve(s.sock.FD, s.token, err)
+		}
 		return
 	case err != nil || s.hello != nil: // a second message before the answer, or the end
 		sys.CloseAll(fds)

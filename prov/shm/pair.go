@@ -54,6 +54,7 @@ type pair struct {
 	announced int // segments of ours that the peer was told of, or will not be
 	untold    int // drops of ours, as announced
 	jammed    bool
+	starved   int // how often there were no descriptors for what the peer says next
 
 	// bells
 	bell      sys.Eventfd // ours, which the peer rings
@@ -348,6 +349,10 @@ func (p *pair) drain() bool {
 
 // breach drops a peer that broke the protocol.
 func (p *pair) breach(err error) {
+	if p.starved > 0 { // it has sent what is missing
+		p.famish(err)
+		return
+	}
 	why := fmt.Errorf("%w: %w: %w", provider.ErrPeerGone, provider.ErrProtocol, err)
 	p.d.log.Warn("shm: a peer broke the protocol and is dropped", "peer", p.peer.text, "error", err)
 	p.d.bury(p.peer, why)

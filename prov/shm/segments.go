@@ -36,22 +36,8 @@ func (p *pair) addSegment(s segmentInfo, fd *sys.FD) error {
 		_ = fd.Close()
 		return fmt.Errorf("segment %d: %w", s.index, err)
 	}
-	var w *sys.Mapping
-	if write {
-		again, err := fd.Dup()
-		if err == nil {
-			w, err = mapForeign(again, s.size, true)
-		}
-		if err != nil {
-			_ = fd.Close()
-			return fmt.Errorf("segment %d: %w", s.index, err)
-		}
-	}
-	m, err := mapForeign(fd, s.size, false)
+	m, w, err := mapBoth(fd, s.size, write)
 	if err != nil {
-		if w != nil {
-			_ = w.Close()
-		}
 		return fmt.Errorf("segment %d: %w", s.index, err)
 	}
 	if p.segments == nil {
