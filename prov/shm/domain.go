@@ -47,6 +47,7 @@ type domain struct {
 	dirty    []*pair // to publish
 	dead     []*pair // to release
 	foreign  foreign // of all pairs
+	ghosts   []*peer // oldest first
 	gone     bool    // a peer has died: directed receives may have to end
 
 	ops     provutil.Pool[op]

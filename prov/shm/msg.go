@@ -341,7 +341,7 @@ func (p *pair) noted(r *record) bool {
 		ep.recvCQ.Stall()
 		return false
 	}
-	p.peer.named = true
+	p.peer.seen = true
 	c := &ep.d.scratch
 	*c = provider.Completion{Kind: provider.RemoteWrite, Flags: provider.HasData, Len: r.words[0], Data: r.data, Source: p.peer.id}
 	ep.count(c)
@@ -361,7 +361,7 @@ func (p *pair) keep(a *arrival, k *kept, payload []byte) bool {
 	if k.how == opPlaced && p.state == pairDraining {
 		return true // its send has failed
 	}
-	p.waiting += k.cost
+	p.keeps(k.cost)
 	m := p.ep.matcher.Keep(a.tagged)
 	m.Source, m.Tag, m.Data, m.HasData, m.Len, m.Extra = a.source, a.tag, a.data, a.hasData, a.len, *k
 	if k.how == opInline {

@@ -13,8 +13,11 @@ type peer struct {
 	text  provider.Address
 	addr  address
 	pairs []*pair
-	why   error // it is gone
-	named bool  // the program may have its number, though it has got no message
+	why   error  // it is gone
+	named bool   // the program has inserted it
+	seen  bool   // the program may have its number
+	ghost bool   // in d.ghosts
+	held  uint64 // bytes of messages of it that wait here
 	stats provider.PeerStats
 }
 
@@ -128,20 +131,6 @@ func (d *domain) bury(p *peer, why error) {
 	}
 }
 
-// forget drops the peer of a pair that has ended if nobody can know of it: it has come by itself, and has left nothing. Else who
-// comes and goes would cost memory each time.
-func (d *domain) forget(p *pair) {
-	q := p.peer
-	q.named = q.named || p.waiting > 0
-	if q.named || q.stats.Received > 0 || len(q.pairs) > 0 || d.av.Lookup(q.id) == nil {
-		return
-	}
-	if q.why == nil {
-		d.forgetName(q)
-	}
-	d.av.Remove(q.id)
-}
-
 // sweep removes what a dead peer has left in the folder.
 func (d *domain) sweep(p *peer) {
 	if d.opts.folder != "" && p.addr.path == d.opts.folder {
@@ -183,6 +172,9 @@ func (ep *endpoint) pairWith(h *hello, uid uint32) *pair {
 
 // newcomer makes peer and pair for somebody who was not inserted here.
 func (ep *endpoint) newcomer(h *hello, uid uint32) (*pair, error) {
+	if err := ep.crowded(); err != nil {
+		return nil, err
+	}
 	p, err := ep.d.insert(h.address(uid))
 	if err != nil {
 		return nil, err
