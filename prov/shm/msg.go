@@ -44,6 +44,9 @@ func (ep *endpoint) begin(kind provider.Kind, o *provider.Op) (*pair, error) {
 	}
 	p := to.pair(ep)
 	if p == nil {
+		p = ep.alias(to)
+	}
+	if p == nil {
 		p = ep.newPair(to)
 	}
 	return p, nil

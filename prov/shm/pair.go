@@ -187,6 +187,7 @@ func (p *pair) up(lanesMap, homeMap *sys.Mapping) error {
 	p.state = pairUp
 	p.activate()
 	p.d.vigil.watch(p, p.life)
+	p.adoptAliases()
 	p.d.stats.Peers++
 	p.tell()
 	if p.d.tracer.PeerUp != nil {
@@ -365,6 +366,10 @@ func (p *pair) unreachable(why error) {
 	p.state = pairNew
 	if s := p.parked; s != nil {
 		s.adopt(p)
+		return
+	}
+	if q := p.ep.alias(p.peer); q != nil { // it is connected already, under another of its addresses
+		p.moveTo(q)
 		return
 	}
 	if errors.Is(why, provider.ErrPeerGone) { // this very incarnation, which will not come again

@@ -14,6 +14,7 @@ type peer struct {
 	addr  address
 	pairs []*pair
 	why   error  // it is gone
+	bare  bool   // inserted without an incarnation: whoever has the name when it is connected
 	named bool   // the program has inserted it
 	seen  bool   // the program may have its number
 	ghost bool   // in d.ghosts
@@ -40,8 +41,7 @@ func (d *domain) Insert(a provider.Address) (provider.Peer, error) {
 	return p.id, nil
 }
 
-// insert finds or makes the peer. What an address does not say is as it is here, but for the incarnation: an address
-// without one is the same peer as one with it.
+// insert finds or makes the peer. What an address does not say is as it is here, but for the incarnation: see peer.is.
 func (d *domain) insert(addr address) (*peer, error) {
 	text := provider.Address(addr.String())
 	if addr.boot == "" {
@@ -54,8 +54,7 @@ func (d *domain) insert(addr address) (*peer, error) {
 		addr.uid, addr.has = d.uid, true
 	}
 	for _, p := range d.byName[addr.name] {
-		if p.addr.agrees(addr) {
-			p.addr.inc = max(p.addr.inc, addr.inc)
+		if p.is(addr) {
 			return p, nil
 		}
 	}
@@ -63,7 +62,7 @@ func (d *domain) insert(addr address) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{id: id, text: text, addr: addr}
+	p := &peer{id: id, text: text, addr: addr, bare: addr.inc == 0}
 	*value = p
 	d.byName[addr.name] = append(d.byName[addr.name], p)
 	return p, nil
@@ -155,17 +154,26 @@ func (h *hello) address(uid uint32) address {
 
 // pairWith finds the pair with an endpoint that says it has this name and incarnation.
 func (ep *endpoint) pairWith(h *hello, uid uint32) *pair {
+	at := h.address(uid)
+	var calling *pair
+	var best *peer
 	for _, p := range ep.d.byName[h.from] {
-		if !p.addr.agrees(h.address(uid)) {
-			continue
-		}
 		q := p.pair(ep)
-		if q == nil {
-			q = ep.newPair(p)
-		}
-		if q.inc == 0 || q.inc == h.inc {
+		switch {
+		case !p.addr.agrees(at):
+		case q != nil && q.inc == h.inc:
 			return q
+		case q != nil && q.inc == 0:
+			calling = q
+		case q == nil && (best == nil || p.addr.inc == h.inc):
+			best = p
 		}
+	}
+	switch {
+	case calling != nil: // whom it finds is not known yet: maybe this one
+		return calling
+	case best != nil:
+		return ep.newPair(best)
 	}
 	return nil
 }

@@ -61,6 +61,9 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 	ep.receives++
 	r := ep.matcher.NewRecv()
 	r.Context, r.Tagged, r.Tag, r.Ignore, r.Peer, r.Flags = o.Context, kind == provider.TRecvDone, o.Tag, o.Ignore, o.Peer, o.Flags
+	if from != nil {
+		r.Peer = ep.sourceOf(from)
+	}
 	r.Buffer = provutil.VectorOf(o)
 	r.Buffer.More = d.locals.clone(o.Locals)
 	if o.Flags&(provider.Peek|provider.Claim) != 0 {
