@@ -92,6 +92,10 @@ func TestNameAndFullAddress(t *testing.T) {
 			a.good(a.wait(b), provider.ReadDone, 6)
 			v := a.view(p, m, 0, 10)
 			v.Release()
+			a.must(a.ep.Recv(provider.Op{Local: provider.Segment{Bytes: make([]byte, 8)}, Peer: p, Flags: provider.Directed, Context: 7}))
+			b.must(b.ep.Send(mk(make([]byte, 8), back, 8)))
+			a.good(a.wait(b), provider.RecvDone, 7)
+			b.good(b.wait(a), provider.SendDone, 8)
 		}
 		if a.d.Stats().Peers != 1 {
 			t.Errorf("%d pairs", a.d.Stats().Peers)
