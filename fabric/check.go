@@ -35,7 +35,7 @@ var calls = [numCalls]struct {
 	callRecvTagged: {TRecvDone.String(), Tagged, Directed | Peek | Claim | Discard | Quiet | More},
 	callRead:       {ReadDone.String(), RMA, Quiet | More | Fence},
 	callWrite:      {WriteDone.String(), RMA, sendFlags},
-	callAtomic:     {AtomicDone.String(), Atomics, DeliveryComplete | Quiet | More | Fence},
+	callAtomic:     {AtomicDone.String(), Atomics, Inject | DeliveryComplete | Quiet | More | Fence},
 }
 
 // flagCaps lists the flags that a provider must offer.

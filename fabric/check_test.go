@@ -38,7 +38,7 @@ func (k *checker) do(c call, op Op) error {
 const flagTable = `
                     send recv tsend trecv read write atomic
 remote-data         x    .    x     .     .    x     .
-inject              x    .    x     .     .    x     .
+inject              x    .    x     .     .    x     x
 delivery-complete   x    .    x     .     .    x     x
 quiet               x    x    x     x     x    x     x
 more                x    x    x     x     x    x     x
@@ -251,6 +251,11 @@ func TestAtomicChecks(t *testing.T) {
 		{"read too long", Atomic{Code: AtomicRead, Type: Uint8, Result: b(129)}, ErrTooLong},
 		{"remotes", Atomic{Op: Op{Local: Bytes(b(16)), Remotes: []RemoteSegment{{Key: 1, Offset: 0, Len: 8}, {Key: 2, Offset: 0, Len: 8}}}, Code: AtomicSum, Type: Int64}, nil},
 		{"an element in two remotes", Atomic{Op: Op{Local: Bytes(b(16)), Remotes: []RemoteSegment{{Key: 1, Offset: 0, Len: 4}, {Key: 2, Offset: 0, Len: 12}}}, Code: AtomicSum, Type: Int64}, ErrInvalid},
+		{"no element in a remote", Atomic{Op: Op{Local: Bytes(b(16)), Remotes: []RemoteSegment{{Key: 1, Offset: 0, Len: 16}, {Key: 2, Offset: 0, Len: 0}}}, Code: AtomicSum, Type: Int64}, ErrInvalid},
+		{"operands in pieces", Atomic{Op: Op{Local: Bytes(b(3)), Locals: []Segment{Bytes(b(13))}}, Code: AtomicSum, Type: Int64}, nil},
+		{"injected", Atomic{Op: Op{Local: Bytes(b(16)), Flags: Inject}, Code: AtomicSum, Type: Int64}, nil},
+		{"injected with a result", Atomic{Op: Op{Local: Bytes(b(8)), Flags: Inject}, Code: AtomicSum, Type: Int64, Result: b(8)}, ErrInvalid},
+		{"injected with a comparison", Atomic{Op: Op{Local: Bytes(b(8)), Flags: Inject}, Code: AtomicSwapEq, Type: Int64, Compare: b(8)}, ErrInvalid},
 		{"read of a range that wraps", Atomic{Op: Op{Offset: math.MaxUint64}, Code: AtomicRead, Type: Int64, Result: b(8)}, ErrInvalid},
 	} {
 		c.a.Peer = 1

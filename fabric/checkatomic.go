@@ -62,12 +62,14 @@ func (k *checker) atomic(a *Atomic) error {
 		return invalid("the result has %d bytes, the operands %d", len(a.Result), n)
 	case compares(a.Code) && uint64(len(a.Compare)) != n:
 		return invalid("the values to compare with have %d bytes, the operands %d", len(a.Compare), n)
+	case a.Flags.Has(Inject) && (a.Result != nil || a.Compare != nil):
+		return invalid("%v is of operands only: a result or values to compare with stay with the fabric", Inject)
 	case !compares(a.Code) && a.Compare != nil:
 		return invalid("atomic operation %d compares nothing", a.Code)
 	}
 	for i := range a.Remotes {
-		if a.Remotes[i].Len%size != 0 {
-			return invalid("remote segment %d: %d bytes are no elements of %d", i, a.Remotes[i].Len, size)
+		if l := a.Remotes[i].Len; l == 0 || l%size != 0 {
+			return invalid("remote segment %d: %d bytes are no elements of %d", i, l, size)
 		}
 	}
 	return k.target(&a.Op, n)

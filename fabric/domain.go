@@ -17,6 +17,7 @@ type Domain struct {
 	inner provider.Domain
 	name  string // of the provider
 	check checker
+	trust bool // the provider is a MemoryChecker
 
 	// memories has the provider's handle of each registration that is open. It is asked at each post that names one.
 	memories sync.Map // provider.Memory -> *Memory
@@ -66,6 +67,7 @@ func OpenDomainIn(p provider.Provider, info Info, c DomainConfig) (*Domain, erro
 		inner: inner, name: p.Name(),
 		queues: make(map[*CompletionQueue]struct{}), counters: make(map[*Counter]struct{}), ends: make(map[*Endpoint]struct{}),
 	}
+	_, d.trust = inner.(provider.MemoryChecker)
 	opened := inner.Info()
 	d.check = newChecker(d, &opened)
 	return d, nil
@@ -183,14 +185,17 @@ func (d *Domain) keep(op string, open func() (provider.Memory, error)) (*Memory,
 
 // owns checks that a segment is of memory of this domain that is open.
 func (d *Domain) owns(s *Segment) error {
-	if _, ok := d.memories.Load(s.Memory); ok {
-		return nil
-	}
 	switch m := s.Memory.(type) {
 	case *outside:
 		return m.why
 	case *Memory:
 		return invalid("a segment of registered memory is made by Memory.Slice")
+	}
+	if d.trust {
+		return nil
+	}
+	if _, ok := d.memories.Load(s.Memory); ok {
+		return nil
 	}
 	return invalid("the memory of a segment was closed, or is of another domain")
 }

@@ -41,7 +41,7 @@ type Counters struct {
 //
 //	Send, SendTagged, Write   RemoteData, Inject, DeliveryComplete, Fence
 //	Read                      Fence
-//	Atomic                    DeliveryComplete, Fence
+//	Atomic                    Inject (without result or comparison), DeliveryComplete, Fence
 //	Recv                      Directed, Multi (not with Quiet)
 //	RecvTagged                Directed, Peek (not with Quiet), Claim, Discard
 type Endpoint struct {
@@ -173,8 +173,9 @@ func (e *Endpoint) Write(op Op) error {
 	return e.result(callWrite, op.Peer, err)
 }
 
-// Atomic changes elements in memory of op.Peer, which needs PeerWrite, each atomically against every other Atomic. No provider
-// here does it on more than one local and one remote segment: with Locals or Remotes it is ErrNotSupported.
+// Atomic changes elements in memory of op.Peer, which needs PeerWrite, each atomically against every other Atomic. The operands may
+// lie in several segments, which are taken as one; the elements at the peer in several, each of whole elements. Of an operation that
+// fails, some elements may have been changed; then the result is not to be used.
 func (e *Endpoint) Atomic(op Atomic) error {
 	err := e.domain.check.atomic(&op)
 	if err == nil {

@@ -40,6 +40,10 @@ var groups = map[string][]int{
 	"G": {72, 73, 74, 77, 80, 81, 82, 83, 85, 87, 88},
 }
 
+// fabricReports are those of groups C, D and E that are about a fabric or shared memory: they must be answered there, by the
+// law for every provider or a provider's own test, whatever answers them in a stream.
+var fabricReports = []int{25, 26, 27, 29, 31, 32, 33, 34, 35, 37, 38, 39, 41, 42, 43, 44, 46, 48, 49, 51, 52, 53, 57}
+
 // answers are what the names of tests do not tell.
 var answers = map[int]answer{
 	4:  {tests: []string{"TestSoakMatrix"}},
@@ -62,7 +66,7 @@ var answers = map[int]answer{
 // TestFieldsAreAnswered checks that every report has an answer, and that the
 // table names what exists.
 func TestFieldsAreAnswered(t *testing.T) {
-	tests := moduleTests(t)
+	tests := moduleTests(t, ".")
 	for _, name := range fabrictest.Groups() { // of the conformance suite: tests of every provider
 		tests["fabrictest/"+name] = true
 	}
@@ -102,6 +106,22 @@ func TestFieldsAreAnswered(t *testing.T) {
 	}
 }
 
+// TestFabricReports checks that what is about a fabric is answered by the law, which every provider is held to, and lists what else
+// answers it.
+func TestFabricReports(t *testing.T) {
+	tests := moduleTests(t, "fabric", "prov")
+	for _, name := range fabrictest.Groups() {
+		tests["law/"+name] = true
+	}
+	for _, n := range fabricReports {
+		named := namedBy(tests, n)
+		if !slices.ContainsFunc(named, func(name string) bool { return strings.HasPrefix(name, "law/") }) {
+			t.Errorf("F%02d: no group of the law for providers answers it", n)
+		}
+		t.Logf("F%02d: %s", n, strings.Join(named, ", "))
+	}
+}
+
 // namedBy lists the tests that are named by a report.
 func namedBy(tests map[string]bool, n int) (list []string) {
 	number := regexp.MustCompile(fmt.Sprintf(`F%02d([^0-9]|$)`, n))
@@ -113,11 +133,19 @@ func namedBy(tests map[string]bool, n int) (list []string) {
 	return list
 }
 
-// moduleTests returns the names of all test functions of the module.
-func moduleTests(t *testing.T) map[string]bool {
+// moduleTests returns the names of all test functions in folders of the module.
+func moduleTests(t *testing.T, folders ...string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	err := filepath.WalkDir(testutil.ModuleRoot(t), func(path string, d fs.DirEntry, err error) error {
+	for _, folder := range folders {
+		testsOf(t, filepath.Join(testutil.ModuleRoot(t), folder), names)
+	}
+	return names
+}
+
+func testsOf(t *testing.T, folder string, names map[string]bool) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")) {
 			if err == nil {
 				err = filepath.SkipDir
@@ -141,5 +169,4 @@ func moduleTests(t *testing.T) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return names
 }

@@ -23,3 +23,12 @@ func TestKinds(t *testing.T) {
 		t.Errorf("memory that nobody answers for is %q of generation %d", n.Bytes(), n.Generation())
 	}
 }
+
+func TestLasting(t *testing.T) {
+	if !Lasting(HeapBytes(make([]byte, 1))) {
+		t.Error("memory of the heap lasts as long as it is held")
+	}
+	if own := owner(1); Lasting(Mapped(make([]byte, 1), &own)) || Lasting(nil) {
+		t.Error("only an owner knows how long what it mapped lasts")
+	}
+}

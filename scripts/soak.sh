@@ -10,18 +10,28 @@
 #   cycles     attach, read, kill: nothing grows
 #   streams    many streams between two processes, under load, with the race detector
 #   releases   two releases of ADIOS2 at once, and weft pipe between them
+#   law        the law for providers of package fabric, with full counts: loop, and shm over one, two and four processes
+#   conformance  the law in small counts, 20 times with the race detector: under hooks, without features of the kernel, in
+#              sandboxes, for other users, in other namespaces
+#   shmdeaths  kill -9 and stops of either side of shm at random moments
+#   closes     close during everything; waits that nobody satisfies
+#   computes   remote memory access while the target computes
+#   hostile    peers that shake hands and then do harm
+#   idle       what does nothing uses nothing
 #   reports    the tests that answer reports of users, by number
 #   rest       all other tests called TestSoak...
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-export WEFT_SOAK=1
-
-all=(matrix launchers histories deaths cycles streams releases reports rest)
+all=(matrix launchers histories deaths cycles streams releases law conformance shmdeaths closes computes hostile idle reports rest)
 
 # What each line runs: packages, and a pattern for go test -run.
 declare -A packages=(
 	[matrix]=./interop [launchers]=./interop [histories]=./sst/internal/cp [deaths]="./interop ./sst/cohort"
-	[cycles]=./interop [streams]="./interop ./sst" [releases]=./interop [reports]=./... [rest]=./...
+	[cycles]=./interop [streams]="./interop ./sst" [releases]=./interop [reports]=./...
+	[law]="./fabric/fabrictest ./prov/shm" [conformance]="./fabric/fabrictest ./prov/shm ./prov/hook"
+	[shmdeaths]=./prov/shm [closes]="./fabric/fabrictest ./prov/shm" [computes]="./fabric/fabrictest ./prov/shm"
+	[hostile]="./internal/shmem ./prov/shm" [idle]="./fabric/fabrictest ./prov/shm"
+	[rest]=$(go list ./... | grep -vE '/prov/(shm|hook)$' | tr '\n' ' ')
 )
 declare -A pattern=(
 	[matrix]='^TestSoak(Matrix|F04)'
@@ -31,6 +41,13 @@ declare -A pattern=(
 	[cycles]='^TestSoakAttachCycles$'
 	[streams]='^Test(Soak)?F05'
 	[releases]='^TestSoak(Releases|PipeBetween|Newer|Sid|LateActivation)'
+	[law]='^Test(SoakConformance|Loop)$'
+	[conformance]='^TestSoak(Conformance|Without|F38|Across|OrdinaryUser)|^TestLoop$'
+	[shmdeaths]='^TestSoakConformance$/^procs=2$/./^(exit|death|one-dies|kill|stop|names|stale|viewer-dies|view-outlives)|^TestF31'
+	[closes]='^TestSoakConformance$/^procs=1$/./^(wait-ends|close-|never|cycles)|^TestLoop$/./^(wait-ends|close-|never|cycles)'
+	[computes]='^TestSoakConformance$/^procs=2$/./^(compute-|first)|^TestLoop$/./^(compute-|first)'
+	[hostile]='Hostile|^TestBad|Garbage|Quota|Unknown'
+	[idle]='^TestSoakConformance$/^procs=2$/./^(idle|goroutines)|^TestLoop$/./^(idle|goroutines)'
 	[reports]='^TestFieldsAreAnswered$|F[0-9][0-9]'
 	[rest]='^TestSoak'
 )
@@ -42,14 +59,15 @@ elsewhere='^TestSoak(Matrix|F04|F05|F22|Kill|Death|FormAndDie|ReaderLeaves|Inter
 # run LINE writes the log of a line. Tests that mostly wait, for programs that start and for deaths
 # that are noticed, run several at a time, more than there are processors.
 run() {
-	local flags=(-count=1 -timeout 0 -v -run "${pattern[$1]}")
+	local soak=1 flags=(-count=1 -timeout 0 -v -run "${pattern[$1]}")
 	case $1 in
 	matrix | deaths) flags+=(-parallel $((2 * $(nproc) + 1))) ;;
-	streams) flags+=(-race) ;;
+	streams | closes | hostile) flags+=(-race) ;;
+	conformance) flags+=(-race -count=20) soak=wide ;;
 	reports | rest) flags+=(-skip "$elsewhere") ;;
 	esac
 	# shellcheck disable=SC2086 # a list of packages
-	go test "${flags[@]}" ${packages[$1]}
+	WEFT_SOAK=$soak go test "${flags[@]}" ${packages[$1]}
 }
 
 # count WORD LOG counts the outcomes of tests and subtests.

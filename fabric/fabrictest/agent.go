@@ -31,6 +31,7 @@ type agent struct {
 	stop    context.CancelFunc // ends the collecting
 	stopped sync.WaitGroup
 	storms  *stormEnd
+	stormed *slots // of the last storm
 	events  events
 	log     journal
 
@@ -85,7 +86,7 @@ func (a *agent) open(s openSpec, out *reply) error {
 	if err != nil {
 		return err
 	}
-	a.d, a.col = d, newCollector()
+	a.d, a.col = d, newCollector(&a.o)
 	if a.q, err = d.OpenCompletionQueue(provider.CQConfig{Size: s.CQSize}); err != nil {
 		return err
 	}
@@ -359,7 +360,7 @@ func (a *agent) post(n int, s opSpec) error {
 		}
 	}
 	if s.Kind != provider.AtomicDone {
-		return start(a.eps[n], s.Kind, op)
+		return a.o.persist(func() error { return start(a.eps[n], s.Kind, op) })
 	}
 	at := provider.Atomic{Op: op, Code: s.Code, Type: s.Type}
 	var err error
@@ -373,7 +374,16 @@ func (a *agent) post(n int, s opSpec) error {
 			return err
 		}
 	}
-	return a.eps[n].Atomic(at)
+	return a.o.persist(func() error { return a.eps[n].Atomic(at) })
+}
+
+// persist posts, and where the run wants it posts again what was refused, when it may be tried again.
+func (o *opener) persist(post func() error) error {
+	err := post()
+	for left := 100; o.again && left > 0 && errors.Is(err, provider.ErrAgain); left-- {
+		err = post()
+	}
+	return err
 }
 
 // start posts an operation by the kind of its completion.

@@ -154,7 +154,7 @@ func TestPattern(t *testing.T) {
 }
 
 func TestCollector(t *testing.T) {
-	c := newCollector()
+	c := newCollector(&opener{})
 	if _, err := c.take(1, time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("nothing came, and: %v", err)
 	}

@@ -30,7 +30,7 @@ func testCloseRaces(e *env) {
 func (e *env) closeRound(round int) {
 	e.Helper()
 	a, b := e.directsOf(endpointConfig{Depth: 64}, provider.CQConfig{Size: 256})
-	late := watchLateness()
+	late := e.lateness()
 	defer late.stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

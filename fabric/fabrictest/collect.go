@@ -33,9 +33,11 @@ type collector struct {
 	list []provider.Completion
 	news chan struct{} // closed, and replaced, when something was added
 	err  error         // why no more will come
+
+	room bool // a wait may return with nothing: posts were refused, and there is room again
 }
 
-func newCollector() *collector { return &collector{news: make(chan struct{})} }
+func newCollector(o *opener) *collector { return &collector{news: make(chan struct{}), room: o.again} }
 
 func (c *collector) add(more []provider.Completion, err error) {
 	if len(more) == 0 && err == nil {
@@ -141,7 +143,7 @@ func (c *collector) byWait(ctx context.Context, q queue) error {
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		if n == 0 && !c.room {
 			return errors.New("CompletionQueue.Wait returned neither a completion nor an error")
 		}
 	}

@@ -88,8 +88,26 @@ func testCounters(e *env) {
 			a.post(rmaOp(provider.ReadDone, to, m, 0, 1, out.all()).with(provider.Quiet, 0))
 			a.post(rmaOp(provider.WriteDone, to, m, 0, 1, out.all()).with(provider.Quiet, 0))
 		}
-		e.counts(a, "reads", countRead, n)
-		e.counts(a, "writes", countWrite, n)
+		reads, writes := n, n
+		e.counts(a, "reads", countRead, reads)
+		e.counts(a, "writes", countWrite, writes)
+		if e.has(provider.Atomics) {
+			w := b.private(8, 2, readWrite)
+			op := opSpec{
+				Kind: provider.AtomicDone, Peer: to, Key: w.key, Offset: w.at(0), Code: provider.AtomicSum, Type: provider.Uint64,
+				Segs: []seg{out.part(0, 8)}, Flags: provider.Quiet,
+			}
+			for range 3 {
+				a.post(op)
+			}
+			op.Result = ptr(out.part(8, 8))
+			for range 5 {
+				a.post(op)
+			}
+			reads, writes = reads+5, writes+3
+			e.counts(a, "reads and atomics with a result", countRead, reads)
+			e.counts(a, "writes and atomics without a result", countWrite, writes)
+		}
 		if e.has(provider.RemoteCQData) {
 			for range n {
 				a.post(rmaOp(provider.WriteDone, to, m, 0, 1, out.all()).with(provider.Quiet|provider.RemoteData, 5))
@@ -102,7 +120,7 @@ func testCounters(e *env) {
 		if got := a.do(request{Verb: "errors", Buf: countRead}).N; got != 1 {
 			e.Fatalf("one read has failed, the counter says %d", got)
 		}
-		wait := request{Verb: "wait-value", Buf: countRead, N: n + 1, Millis: 1000}
+		wait := request{Verb: "wait-value", Buf: countRead, N: reads + 1, Millis: 1000}
 		if _, err := a.try(wait); !errors.Is(err, provider.ErrKey) {
 			e.Fatalf("a wait for reads, of which one had failed, ended with %v", err)
 		}

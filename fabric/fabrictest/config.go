@@ -33,7 +33,10 @@ type Config struct {
 	// that does not exist fails the test.
 	Groups []string
 
-	patience time.Duration // bounds every wait; 0 means 30 s
+	// Again has sides post again what was refused with ErrAgain, a hundred times: for a wrap that refuses some.
+	Again bool
+
+	patience time.Duration // bounds every wait; 0 means a minute
 }
 
 // Wrap puts something between the suite and a provider: a fault, a trace.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -144,6 +145,7 @@ func testKill(e *env) {
 		sizes = append(sizes, 1<<30)
 	}
 	var base usage
+	took := map[int][]time.Duration{}
 	rounds := testutil.Count(e, 4, 500)
 	for round := range rounds {
 		if round == min(3, rounds-1) {
@@ -153,11 +155,20 @@ func testKill(e *env) {
 		if len(sizes) > 1 && round%50 == 49 {
 			ballast = sizes[1]
 		}
-		e.killRound(a, name, ballast)
+		took[ballast] = append(took[ballast], e.killRound(a, name, ballast))
+	}
+	for _, n := range sizes {
+		if t := took[n]; len(t) > 0 {
+			slices.Sort(t)
+			e.Logf("all had ended %v after the kill (median; %v to %v): a peer of %d MiB was killed, %d times", t[len(t)/2], t[0], t[len(t)-1], n>>20, len(t))
+		}
 	}
 	e.noTraces(name)
+	var u usage
+	defer func() { e.Logf("held before: %+v, after: %+v", base, u) }()
 	e.eventually("nothing has grown", func() bool {
-		u := a.usage()
+		_, _ = a.tryTake(1, time.Millisecond) // a peer that was noticed early is let go by a later call
+		u = a.usage()
 		return u.Goroutines <= base.Goroutines+1 && u.Files <= base.Files+2 && u.Shared <= base.Shared+2 && u.Resident <= base.Resident+64<<10
 	})
 }
@@ -176,7 +187,8 @@ func (e *env) noTraces(name string) {
 	}
 }
 
-func (e *env) killRound(a *side, name string, ballast int) {
+// killRound kills once, and returns how long after it the last operation of the survivor had ended.
+func (e *env) killRound(a *side, name string, ballast int) time.Duration {
 	e.Helper()
 	b := e.side(1)
 	b.do(request{Verb: "ballast", N: ballast})
@@ -185,17 +197,21 @@ func (e *env) killRound(a *side, name string, ballast int) {
 	b.open(spec)
 	e.storms(a, b)
 	pause(time.Duration(e.rnd.IntN(30000)) * time.Microsecond)
-	b.kill()
+	killed := time.Now()
+	b.shoot()
 	r, err := a.try(request{Verb: "join-storm", Millis: int(noticeBound / time.Millisecond)})
 	if err != nil {
 		e.Fatal(err)
 	}
+	took := time.Since(killed)
+	b.kill() // it is gone when the next one wants its name
 	if !strings.Contains(r.Text, string(b.addr())) {
 		e.Fatalf("the storm ended by %q, which does not name %s", r.Text, b.addr())
 	}
 	if r.N == 0 {
 		e.Fatalf("the storm posted nothing")
 	}
+	return took
 }
 
 // storms lets both sides storm at each other, with memory of both kinds.
@@ -210,12 +226,16 @@ func (e *env) storms(a, b *side) {
 func (e *env) stormAt(s, o *side) flow {
 	e.Helper()
 	f := flow{Peers: []provider.Peer{s.knows(o)}, Bytes: stormLong}
-	if e.has(provider.RMA) {
-		f.Key = o.mem("register", stormLong, readWrite).key
+	if !e.has(provider.RMA) {
+		return f
+	}
+	if o.target == nil { // a survivor of many storms has it already
+		o.target = &flow{Key: o.mem("register", stormLong, readWrite).key}
 		if e.has(provider.Arena) {
-			f.Arena = o.mem("alloc", stormLong, readWrite).key
+			o.target.Arena = o.mem("alloc", stormLong, readWrite).key
 		}
 	}
+	f.Key, f.Arena = o.target.Key, o.target.Arena
 	return f
 }
 
@@ -258,7 +278,7 @@ func (e *env) joinStorm(s *side) {
 // within runs do and fails the test if it takes longer.
 func within(e *env, limit time.Duration, what string, do func()) {
 	e.Helper()
-	late := watchLateness()
+	late := e.lateness()
 	defer late.stop()
 	began := time.Now()
 	do()

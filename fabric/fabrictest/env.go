@@ -69,7 +69,7 @@ func (g group) check(t testing.TB, c Config, p provider.Provider, info provider.
 func newEnv(t testing.TB, c Config, p provider.Provider, info provider.Info, mode provider.Progress) *env {
 	t.Helper()
 	return &env{
-		TB: t, c: c, o: opener{p, info, c.Options, cmp.Or(c.patience, patience)}, info: info, mode: mode,
+		TB: t, c: c, o: opener{p, info, c.Options, cmp.Or(c.patience, patience), c.Again}, info: info, mode: mode,
 		procs: make(map[int]*remote), rnd: testutil.Rand(t),
 	}
 }

@@ -245,7 +245,7 @@ func faultTable() []fault {
 		{group: "data-order", name: "data overtakes", make: on(func(c *provider.Completion) { c.Data++ }, provider.RemoteWrite)},
 		{group: "many", name: "one comes twice", make: nth(100, recv, 2)},
 		{group: "many", name: "one is another", make: on(func(c *provider.Completion) {
-			if c.Data == 300 {
+			if c.Data == 100 {
 				c.Data--
 			}
 		}, recv, trecv)},
@@ -281,6 +281,38 @@ func faultTable() []fault {
 			return &mutant{atomic: func(a *provider.Atomic) {
 				if a.Type == provider.Int32 {
 					a.Type = provider.Uint32
+				}
+			}}
+		}},
+		{group: "atomics-pieces-F43", name: "only the first piece of operands", make: func(testing.TB) *mutant {
+			return &mutant{atomic: func(a *provider.Atomic) {
+				for i := range a.Locals {
+					a.Locals[i].Bytes = make([]byte, len(a.Locals[i].Bytes))
+				}
+			}}
+		}},
+		{group: "atomics-pieces-F43", name: "pieces change places", make: func(testing.TB) *mutant {
+			return &mutant{atomic: func(a *provider.Atomic) {
+				if n := len(a.Remotes); n > 1 && a.Remotes[0].Len == a.Remotes[1].Len {
+					a.Remotes[0], a.Remotes[1] = a.Remotes[1], a.Remotes[0]
+				}
+			}}
+		}},
+		{group: "atomics-pieces-F43", name: "pieces lie one after the other", make: func(testing.TB) *mutant {
+			return &mutant{atomic: func(a *provider.Atomic) {
+				if len(a.Remotes) > 1 {
+					a.Remotes[1].Key, a.Remotes[1].Offset = a.Remotes[0].Key, a.Remotes[0].Offset+a.Remotes[0].Len
+				}
+			}}
+		}},
+		{group: "atomics-pieces-F43", name: "injected operands are read later", make: func(testing.TB) *mutant {
+			var kept []byte
+			return &mutant{atomic: func(a *provider.Atomic) {
+				if a.Flags.Has(provider.Inject) && a.Code == provider.AtomicSum && a.Result == nil {
+					kept, a.Local.Bytes = a.Local.Bytes, append([]byte(nil), kept...)
+					if len(a.Local.Bytes) == 0 {
+						a.Local.Bytes = make([]byte, len(kept))
+					}
 				}
 			}}
 		}},
@@ -325,6 +357,9 @@ func faultTable() []fault {
 				op.Flags &^= provider.Quiet
 			}
 		})},
+		{group: "counters", name: "what atomics bring is no read", make: func(testing.TB) *mutant {
+			return &mutant{atomic: func(a *provider.Atomic) { a.Result = nil }}
+		}},
 		{group: "cancel", name: "a success", make: replaces(provider.ErrCancelled, nil)},
 		{group: "cancel", name: "no end", make: func(testing.TB) *mutant {
 			return &mutant{done: func(c *provider.Completion) int {

@@ -59,7 +59,7 @@ func flagTable() []flagRow {
 		}
 		rows = append(rows, flagRow{name: "read", needs: provider.RMA, op: op(provider.ReadDone, f), here: read})
 	}
-	for _, f := range []provider.Flags{0, provider.Quiet} {
+	for _, f := range []provider.Flags{0, provider.Inject, provider.DeliveryComplete, provider.Quiet, provider.More, provider.Fence, provider.Inject | provider.Quiet} {
 		atomic := here(provider.AtomicDone)
 		if f.Has(provider.Quiet) {
 			atomic = nil

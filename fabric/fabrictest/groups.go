@@ -37,6 +37,7 @@ func groups() []group {
 		{name: "keys", needs: rma, run: testKeys},
 		{name: "huge-F41", needs: rma, run: testHuge},
 		{name: "atomics", needs: msg | provider.Atomics, run: testAtomics},
+		{name: "atomics-pieces-F43", needs: msg | provider.Atomics, run: testAtomicPieces},
 		{name: "atomicity", needs: msg | provider.Atomics, run: testAtomicity},
 		{name: "arena", needs: provider.Arena, run: testArena},
 		{name: "memory-close", needs: provider.Arena | provider.Msg, run: testMemoryClose},
@@ -81,6 +82,7 @@ func groups() []group {
 		{name: "one-dies", needs: msg, run: testOnePeerDies},
 		{name: "kill-F33-F34", needs: msg, procs: 2, run: testKill},
 		{name: "stop-F34", needs: msg, procs: 2, run: testStop},
+		{name: "others-go-on-F34", needs: msg, procs: 2, run: testOthersGoOn},
 		{name: "close-ends", needs: msg, run: testCloseEnds},
 		{name: "close-races", needs: msg, run: testCloseRaces},
 

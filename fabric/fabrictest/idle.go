@@ -34,7 +34,7 @@ func testIdle(e *env) {
 	e.quietFor(a, b, period)
 	// And it is awake at once.
 	out := a.heap(8, 4)
-	late := watchLateness()
+	late := e.lateness()
 	began := time.Now()
 	a.post(sendOp(to[7], 1, out.all()))
 	b.one(provider.RecvDone, 7)
@@ -109,7 +109,8 @@ func (e *env) quietFor(a, b *side, period time.Duration) {
 		for i := range sides {
 			cpu, switches := after[i].CPU-before[i].CPU, after[i].Switches-before[i].Switches
 			cpu -= before[i].CPU - start[i].CPU
-			if cpu > period/1000+allowance || switches > 20+int64(20*period/time.Second) {
+			// Reading the numbers wakes the monitor of Go's runtime, which looks 50 times before it sleeps again.
+			if cpu > period/1000+allowance || switches > 70+int64(10*period/time.Second) {
 				bad = true
 				if try == 2 {
 					e.Errorf("an idle side %d used %v of CPU in %v and was woken %d times", i, cpu, period, switches)

@@ -65,7 +65,7 @@ func testFirst(e *env) {
 	b.post(recvOp(2, in.all()))
 	out := a.heap(100, 5)
 	a.post(sendOp(to, 1, out.all()))
-	late := watchLateness()
+	late := e.lateness()
 	list, err := a.tryTake(1, time.Second)
 	if e.mode == provider.Auto && err != nil { // for as long again as the machine is late
 		list, err = a.tryTake(1, late.worst())

@@ -15,7 +15,16 @@ const lateTick = 2 * time.Millisecond
 type lateness struct {
 	longest atomic.Int64
 	quit    chan struct{}
+	once    sync.Once
 	joined  sync.WaitGroup
+}
+
+// lateness watches until stop, or the end of the test.
+func (e *env) lateness() *lateness {
+	e.Helper()
+	l := watchLateness()
+	e.Cleanup(l.stop)
+	return l
 }
 
 func watchLateness() *lateness {
@@ -45,6 +54,6 @@ func (l *lateness) watch() {
 func (l *lateness) worst() time.Duration { return 3 * time.Duration(l.longest.Load()) }
 
 func (l *lateness) stop() {
-	close(l.quit)
+	l.once.Do(func() { close(l.quit) })
 	l.joined.Wait()
 }

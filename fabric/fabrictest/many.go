@@ -72,7 +72,7 @@ func testAllToAll(e *env) {
 		sides = append(sides, e.side(i))
 	}
 	for round := range testutil.Count(e, 2, 200) {
-		began, late := time.Now(), watchLateness()
+		began, late := time.Now(), e.lateness()
 		for _, s := range sides {
 			s.start(request{Verb: "open", Open: ptr(e.spec())})
 		}

@@ -2,6 +2,7 @@ package fabrictest
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -318,6 +319,7 @@ func unwrap(op *provider.Op) {
 	if m, ok := op.Local.Memory.(*mutMemory); ok {
 		op.Local.Memory = m.Memory
 	}
+	op.Locals = slices.Clone(op.Locals)
 	for i := range op.Locals {
 		if m, ok := op.Locals[i].Memory.(*mutMemory); ok {
 			op.Locals[i].Memory = m.Memory

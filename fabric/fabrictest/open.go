@@ -26,6 +26,7 @@ type opener struct {
 	options map[string]string
 
 	patience time.Duration // bounds waits
+	again    bool          // see Config
 }
 
 func (o opener) open(c provider.DomainConfig) (domain, error) {

@@ -22,6 +22,7 @@ type childArgs struct {
 	Provider string
 	Wrap     string
 	Options  map[string]string
+	Again    bool
 	Socket   string // where requests come from: what the child prints is for people
 }
 
@@ -78,7 +79,7 @@ func childOpener(c childArgs, wraps []Wrap) (opener, error) {
 	if !info.Usable {
 		return opener{}, fmt.Errorf("%s is not usable in the child: %s", c.Provider, info.Why)
 	}
-	return opener{p, info, c.Options, patience}, nil
+	return opener{p, info, c.Options, patience, c.Again}, nil
 }
 
 // remote is an agent in a child process.
@@ -100,7 +101,7 @@ func launch(e *env) *remote {
 		e.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // both ends are connected by then, or it has failed
-	args := childArgs{Provider: e.c.Provider, Options: e.c.Options, Socket: filepath.Join(dir, "s")}
+	args := childArgs{Provider: e.c.Provider, Options: e.c.Options, Again: e.c.Again, Socket: filepath.Join(dir, "s")}
 	if e.c.Wrap != nil {
 		args.Wrap = e.c.Wrap.Name
 	}

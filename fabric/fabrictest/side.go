@@ -17,6 +17,7 @@ type side struct {
 	remote  *remote // or in a child
 	addrs   []provider.Address
 	waiting []chan reply // of local requests that were started
+	target  *flow        // the keys of what others' storms use of it
 }
 
 // mem is a buffer of a side.
@@ -124,7 +125,7 @@ func (s *side) addr() provider.Address { return s.addrs[0] }
 
 func (s *side) open(o openSpec) {
 	s.e.Helper()
-	s.addrs = s.do(request{Verb: "open", Open: &o}).Addresses
+	s.addrs, s.target = s.do(request{Verb: "open", Open: &o}).Addresses, nil
 }
 
 func (s *side) insert(a provider.Address) provider.Peer {
@@ -316,6 +317,7 @@ func (s *side) kill() {
 	s.shoot()
 	if s.remote != nil {
 		<-s.remote.p.Done()
+		_ = s.remote.conn.Close()
 	}
 }
 

@@ -2,12 +2,9 @@ package fabrictest
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
-	"testing"
 
 	"github.com/weft-fabric/weft/fabric/provider"
-	"github.com/weft-fabric/weft/memmon"
 )
 
 // testStats: the numbers of a domain and of its peers add up with what was done.
@@ -172,145 +169,5 @@ func testInfo(e *env) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "no-such-option") {
 		e.Errorf("an option that does not exist: %v", err)
-	}
-}
-
-// testAllocs: posts and completions allocate nothing.
-func testAllocs(e *env) {
-	a, b := e.directs()
-	var out, in [256]byte
-	var tag uint64
-	m, err := b.d.Register(memmon.HeapBytes(make([]byte, 4096)), readWrite)
-	if err != nil {
-		e.Fatal(err)
-	}
-	off := e.base(m)
-	seg := func(b []byte) provider.Segment { return provider.Segment{Bytes: b} }
-	some := make([]provider.Completion, 4)
-	var result [8]byte
-	long := [2][]byte{make([]byte, 100_000), make([]byte, 100_000)}
-	pieces := [2][2]provider.Segment{{seg(out[:100]), seg(out[100:])}, {seg(in[:100]), seg(in[100:])}}
-	remotes := [2]provider.RemoteSegment{{Key: m.Key(), Offset: off, Len: 56}, {Key: m.Key(), Offset: off + 100, Len: 200}}
-	for name, round := range map[string]func() (int, int, error){
-		"send": func() (int, int, error) {
-			if err := b.ep.Recv(provider.Op{Local: seg(in[:])}); err != nil {
-				return 0, 0, err
-			}
-			return 1, 1, a.ep.Send(provider.Op{Local: seg(out[:]), Peer: a.to})
-		},
-		"late receive": func() (int, int, error) {
-			if err := a.ep.Send(provider.Op{Local: seg(out[:]), Peer: a.to}); err != nil {
-				return 0, 0, err
-			}
-			return 1, 1, b.ep.Recv(provider.Op{Local: seg(in[:])})
-		},
-		"send-tagged": func() (int, int, error) {
-			if !e.has(provider.Tagged) {
-				return 0, 0, nil
-			}
-			tag++
-			if err := b.ep.RecvTagged(provider.Op{Local: seg(in[:]), Tag: tag & e.tagMask()}); err != nil {
-				return 0, 0, err
-			}
-			return 1, 1, a.ep.SendTagged(provider.Op{Local: seg(out[:]), Peer: a.to, Tag: tag & e.tagMask(), Flags: provider.Inject})
-		},
-		"read": func() (int, int, error) {
-			if !e.has(provider.RMA) {
-				return 0, 0, nil
-			}
-			return 1, 0, a.ep.Read(provider.Op{Local: seg(out[:]), Peer: a.to, Key: m.Key(), Offset: off})
-		},
-		"write": func() (int, int, error) {
-			if !e.has(provider.RMA) {
-				return 0, 0, nil
-			}
-			return 1, 0, a.ep.Write(provider.Op{Local: seg(out[:]), Peer: a.to, Key: m.Key(), Offset: off})
-		},
-		"write with data": func() (int, int, error) {
-			if !e.has(provider.RMA | provider.RemoteCQData) {
-				return 0, 0, nil
-			}
-			o := provider.Op{Local: seg(out[:]), Peer: a.to, Key: m.Key(), Offset: off, Flags: provider.RemoteData, Data: 5}
-			return 1, 1, a.ep.Write(o)
-		},
-		"atomic": func() (int, int, error) {
-			if !e.has(provider.Atomics) {
-				return 0, 0, nil
-			}
-			x := provider.Atomic{Code: provider.AtomicSum, Type: provider.Uint64, Result: result[:]}
-			x.Op = provider.Op{Local: seg(out[:8]), Peer: a.to, Key: m.Key(), Offset: off}
-			return 1, 0, a.ep.Atomic(x)
-		},
-		"delivery-complete": func() (int, int, error) {
-			if err := b.ep.Recv(provider.Op{Local: seg(in[:])}); err != nil {
-				return 0, 0, err
-			}
-			return 1, 1, a.ep.Send(provider.Op{Local: seg(out[:]), Peer: a.to, Flags: provider.DeliveryComplete})
-		},
-		"long": func() (int, int, error) {
-			if err := b.ep.Recv(provider.Op{Local: seg(long[1])}); err != nil {
-				return 0, 0, err
-			}
-			return 1, 1, a.ep.Send(provider.Op{Local: seg(long[0]), Peer: a.to})
-		},
-		"multi-receive": func() (int, int, error) {
-			if !e.has(provider.MultiRecv) {
-				return 0, 0, nil
-			}
-			if err := b.ep.Recv(provider.Op{Local: seg(in[:]), Flags: provider.Multi}); err != nil {
-				return 0, 0, err
-			}
-			return 1, 1, a.ep.Send(provider.Op{Local: seg(out[:]), Peer: a.to})
-		},
-		"vectored": func() (int, int, error) {
-			if e.info.Limits.Segments < 2 {
-				return 0, 0, nil
-			}
-			if err := b.ep.Recv(provider.Op{Locals: pieces[1][:]}); err != nil {
-				return 0, 0, err
-			}
-			return 1, 1, a.ep.Send(provider.Op{Locals: pieces[0][:], Peer: a.to})
-		},
-		"vectored read": func() (int, int, error) {
-			if !e.has(provider.RMA) || e.info.Limits.Segments < 2 || e.info.Limits.Remotes < 2 {
-				return 0, 0, nil
-			}
-			return 1, 0, a.ep.Read(provider.Op{Locals: pieces[0][:], Peer: a.to, Remotes: remotes[:]})
-		},
-	} {
-		for range 50 { // pools fill
-			e.round(a, b, some, round)
-		}
-		if n := testing.AllocsPerRun(500, func() { e.round(a, b, some, round) }); n >= 1 {
-			e.Errorf("%s: %v allocations for each post and its completions", name, n)
-		}
-	}
-	if err := m.Close(); err != nil {
-		e.Error(err)
-	}
-}
-
-// round does one round and reads its completions, without allocating.
-func (e *env) round(a, b *direct, some []provider.Completion, round func() (int, int, error)) {
-	na, nb, err := round()
-	if err != nil {
-		e.Fatal(err)
-	}
-	for spins := 0; na > 0 || nb > 0; spins++ {
-		n, err := a.q.Read(some)
-		if err != nil || n > 0 && some[0].Err != nil {
-			e.Fatalf("%v, %s", err, show(some[0]))
-		}
-		na -= n
-		if n, err = b.q.Read(some); err != nil || n > 0 && some[0].Err != nil {
-			e.Fatalf("%v, %s", err, show(some[0]))
-		}
-		nb -= n
-		if n == 0 {
-			runtime.Gosched()
-		}
-		if spins > 1e8 {
-			e.Fatalf("%d and %d completions never come", na, nb)
-		}
 	}
 }

@@ -33,9 +33,13 @@ const (
 )
 
 func (a *agent) storm(f flow, end *stormEnd) (*storm, error) {
-	s, err := a.slots(stormWindow, stormLong)
-	if err != nil {
-		return nil, err
+	s := a.stormed
+	if s == nil || len(s.free) < stormWindow { // not all that the last one used has come back
+		var err error
+		if s, err = a.slots(stormWindow, stormLong); err != nil {
+			return nil, err
+		}
+		a.stormed = s
 	}
 	return &storm{a: a, f: f, s: s, end: end, open: make(map[uint64]opSpec)}, nil
 }

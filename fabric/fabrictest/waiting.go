@@ -25,7 +25,7 @@ func (e *env) promptly(what string, do func() time.Duration) {
 	e.Helper()
 	var all []time.Duration
 	for range 3 {
-		late := watchLateness()
+		late := e.lateness()
 		took := do()
 		late.stop()
 		if e.Failed() || took <= endBound+late.worst() {
@@ -106,7 +106,7 @@ func (d *direct) queue(e *env) queue {
 func (e *env) waitWithTraffic(a, b *direct, idle queue) {
 	e.Helper()
 	limit := time.Duration(testutil.Count(e, 300, 2000)) * time.Millisecond
-	late := watchLateness()
+	late := e.lateness()
 	defer late.stop()
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

@@ -99,6 +99,10 @@ type Counter interface {
 	Close() error
 }
 
+// MemoryChecker is a Domain that by itself refuses, with ErrInvalid, segments of memory that is closed, of another domain, or
+// of another provider. Who calls it need not look, which costs more than a short message.
+type MemoryChecker interface{ ChecksMemory() }
+
 // Memory is registered memory.
 type Memory interface {
 	// Bytes is the memory, in full.

@@ -115,9 +115,9 @@ func (t DataType) Size() int {
 // Atomic is an atomic operation on memory of a peer. Its elements are updated one by one, each
 // atomically against every other atomic operation on the same memory, also of other processes.
 type Atomic struct {
-	Op      // Local holds the operands; empty for AtomicRead
+	Op      // Local and Locals hold the operands, all together; empty for AtomicRead. Each of Remotes has whole elements
 	Code    AtomicCode
 	Type    DataType
-	Compare []byte // of the compare-and-swaps, as long as Local
+	Compare []byte // of the compare-and-swaps, as long as the operands
 	Result  []byte // receives the old elements, if not nil; belongs to the provider until the completion
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 
 	"github.com/weft-fabric/weft/fabric"
 	"github.com/weft-fabric/weft/memmon"
@@ -106,11 +105,8 @@ func (e *end) read(ctx context.Context) (int, error) {
 	if n > 0 || err != nil {
 		return n, err
 	}
-	const yield, look = 64, 4096 // a poll takes some 10 ns
-	if e.polls++; e.polls%yield == 0 {
-		runtime.Gosched()
-	}
-	if e.polls%look == 0 {
+	const look = 4096 // a poll takes some 10 ns; other goroutines get their turn by Read
+	if e.polls++; e.polls%look == 0 {
 		return 0, ctx.Err()
 	}
 	return 0, nil

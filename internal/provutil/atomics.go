@@ -46,6 +46,20 @@ func (a *Atomics) Apply(code provider.AtomicCode, t provider.DataType, target, o
 	}
 }
 
+// ApplyPart is Apply for the elements from a byte on, where an operation has several targets: operand, compare and result are
+// those of the whole operation.
+func (a *Atomics) ApplyPart(code provider.AtomicCode, t provider.DataType, target, operand, compare, result []byte, from uint64) {
+	a.Apply(code, t, target, behind(operand, from), behind(compare, from), behind(result, from))
+}
+
+// behind is what follows the first bytes. Nil stays nil: it stands for no buffer.
+func behind(b []byte, n uint64) []byte {
+	if b == nil {
+		return nil
+	}
+	return b[min(n, uint64(len(b))):]
+}
+
 // change runs the operation on one element and returns what it was.
 func (a *Atomics) change(e *element, b []byte) bits128 {
 	switch len(b) {

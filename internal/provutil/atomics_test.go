@@ -198,3 +198,23 @@ func BenchmarkAtomic(b *testing.B) {
 		})
 	}
 }
+
+// An operation in parts is the operation as a whole, whatever it has besides its operands.
+func TestApplyPart(t *testing.T) {
+	var a Atomics
+	for _, code := range []provider.AtomicCode{provider.AtomicSum, provider.AtomicSwapEq, provider.AtomicRead} {
+		whole, parts := []byte{1, 2, 3, 4, 5, 6}, []byte{1, 2, 3, 4, 5, 6}
+		operand, compare := []byte{9, 8, 7, 6, 5, 4}, []byte{1, 0, 3, 0, 5, 0}
+		if code != provider.AtomicSwapEq {
+			compare = nil
+		}
+		want, got := make([]byte, 6), make([]byte, 6)
+		a.Apply(code, provider.Uint8, whole, operand, compare, want)
+		for _, p := range [][2]uint64{{4, 6}, {0, 1}, {1, 4}} {
+			a.ApplyPart(code, provider.Uint8, parts[p[0]:p[1]], operand, compare, got, p[0])
+		}
+		if !bytes.Equal(whole, parts) || !bytes.Equal(want, got) {
+			t.Errorf("operation %d: %v with results %v, in parts %v with %v", code, whole, want, parts, got)
+		}
+	}
+}

@@ -54,8 +54,9 @@ func (q *CQ) TryWait() bool {
 		return false
 	}
 	q.bell.Clear()
-	if q.n == 0 {
-		c.engine.Poll()
+	if q.n == 0 && c.poll() {
+		c.Later() // it may have taken the ring that was for the sleeper
+		return false
 	}
 	if q.n > 0 || q.room {
 		q.room = false
@@ -66,7 +67,7 @@ func (q *CQ) TryWait() bool {
 		c.disarm()
 	}
 	if c.settle() {
-		c.Nudge() // who is parked relied on it that the engine is armed
+		c.Later() // who is parked relied on it that the engine is armed
 		c.rearm()
 		return false
 	}

@@ -14,7 +14,7 @@ var allowed = [...]provider.Flags{
 	provider.TRecvDone:  provider.Directed | provider.Peek | provider.Claim | provider.Discard | provider.Quiet | provider.More,
 	provider.ReadDone:   provider.Quiet | provider.More | provider.Fence,
 	provider.WriteDone:  sending,
-	provider.AtomicDone: provider.DeliveryComplete | provider.Quiet | provider.More | provider.Fence,
+	provider.AtomicDone: provider.Inject | provider.DeliveryComplete | provider.Quiet | provider.More | provider.Fence,
 }
 
 const sending = provider.RemoteData | provider.Inject | provider.DeliveryComplete | provider.Quiet | provider.More | provider.Fence
@@ -48,7 +48,7 @@ func Check(l *provider.Limits, kind provider.Kind, op *provider.Op) error {
 		return fmt.Errorf("%v with %d local segments, the limit is %d: %w", kind, 1+len(op.Locals), l.Segments, provider.ErrTooLong)
 	case l.Remotes > 0 && len(op.Remotes) > l.Remotes:
 		return fmt.Errorf("%v with %d remote segments, the limit is %d: %w", kind, len(op.Remotes), l.Remotes, provider.ErrTooLong)
-	case op.Remotes != nil && !remotesAdd(op.Remotes, n):
+	case op.Remotes != nil && kind != provider.AtomicDone && !remotesAdd(op.Remotes, n):
 		return fmt.Errorf("%v of %d bytes: the remote segments add up to something else: %w", kind, n, provider.ErrInvalid)
 	case l.TagBits > 0 && l.TagBits < 64 && op.Tag>>l.TagBits != 0:
 		return fmt.Errorf("tag %#x has more than %d bits: %w", op.Tag, l.TagBits, provider.ErrInvalid)
@@ -94,14 +94,23 @@ func CheckAtomic(l *provider.Limits, op *provider.Atomic) error {
 		return fmt.Errorf("atomic operation on %d bytes, elements have %d: %w", n, op.Type.Size(), provider.ErrInvalid)
 	case l.AtomicLen > 0 && uint64(n) > l.AtomicLen:
 		return fmt.Errorf("atomic operation on %d bytes, the limit is %d: %w", n, l.AtomicLen, provider.ErrTooLong)
-	case len(op.Locals) > 0 || len(op.Remotes) > 0:
-		return fmt.Errorf("atomic operation on several segments: %w", provider.ErrNotSupported)
-	case op.Code == provider.AtomicRead && len(op.Local.Bytes) > 0:
+	case op.Code == provider.AtomicRead && op.Len() > 0:
 		return fmt.Errorf("atomic read with operands: %w", provider.ErrInvalid)
+	case op.Remotes != nil && !remotesAdd(op.Remotes, uint64(n)):
+		return fmt.Errorf("atomic operation on %d bytes: the remote segments add up to something else: %w", n, provider.ErrInvalid)
+	case op.Flags.Has(provider.Inject) && (op.Result != nil || op.Compare != nil):
+		return fmt.Errorf("atomic operation with inject and buffers besides its operands: %w", provider.ErrInvalid)
+	case !needsCompare(op.Code) && op.Compare != nil:
+		return fmt.Errorf("atomic operation %d compares nothing: %w", op.Code, provider.ErrInvalid)
 	case needsCompare(op.Code) && len(op.Compare) != n:
 		return fmt.Errorf("atomic operation on %d bytes compares with %d: %w", n, len(op.Compare), provider.ErrInvalid)
 	case op.Result != nil && len(op.Result) != n:
 		return fmt.Errorf("atomic operation on %d bytes has a result of %d: %w", n, len(op.Result), provider.ErrInvalid)
+	}
+	for i := range op.Remotes {
+		if l := op.Remotes[i].Len; l == 0 || l%uint64(op.Type.Size()) != 0 {
+			return fmt.Errorf("remote segment %d of an atomic operation: %d bytes are no elements of %d: %w", i, l, op.Type.Size(), provider.ErrInvalid)
+		}
 	}
 	return nil
 }
@@ -111,5 +120,5 @@ func AtomicLen(op *provider.Atomic) int {
 	if op.Code == provider.AtomicRead {
 		return len(op.Result)
 	}
-	return len(op.Local.Bytes)
+	return op.Len()
 }

@@ -56,9 +56,24 @@ func TestCheck(t *testing.T) {
 }
 
 func TestCheckAtomic(t *testing.T) {
-	l := provider.Limits{AtomicLen: 32}
+	l := provider.Limits{AtomicLen: 32, Inject: 16}
 	b := func(n int) []byte { return make([]byte, n) }
 	at := func(n int) provider.Op { return provider.Op{Local: provider.Segment{Bytes: b(n)}, Peer: 1} }
+	inject := func(n int) provider.Op {
+		o := at(n)
+		o.Flags = provider.Inject
+		return o
+	}
+	pieces := func(first, second int, remotes ...uint64) provider.Op { // the third local piece makes 24 bytes, if there is a second
+		o := at(first)
+		if second > 0 {
+			o.Locals = []provider.Segment{{Bytes: b(second)}, {Bytes: b(max(24, first+16) - first - second)}}
+		}
+		for _, n := range remotes {
+			o.Remotes = append(o.Remotes, provider.RemoteSegment{Key: 1, Len: n})
+		}
+		return o
+	}
 	for name, x := range map[string]struct {
 		op   provider.Atomic
 		want error
@@ -78,6 +93,19 @@ func TestCheckAtomic(t *testing.T) {
 		"no code":      {provider.Atomic{Op: at(8), Type: provider.Int64}, provider.ErrNotSupported},
 		"no type":      {provider.Atomic{Op: at(8), Code: provider.AtomicSum}, provider.ErrNotSupported},
 		"no peer":      {provider.Atomic{Code: provider.AtomicSum, Type: provider.Int64}, provider.ErrInvalid},
+		"pieces":       {provider.Atomic{Op: pieces(8, 3, 16, 8), Code: provider.AtomicSum, Type: provider.Int64, Result: b(24)}, nil},
+		"read pieces":  {provider.Atomic{Op: pieces(0, 0, 16, 8), Code: provider.AtomicRead, Type: provider.Int64, Result: b(24)}, nil},
+		"too short":    {provider.Atomic{Op: pieces(8, 3, 16), Code: provider.AtomicSum, Type: provider.Int64}, provider.ErrInvalid},
+		"read of less": {provider.Atomic{Op: pieces(0, 0, 16), Code: provider.AtomicRead, Type: provider.Int64, Result: b(24)}, provider.ErrInvalid},
+		"half":         {provider.Atomic{Op: pieces(8, 3, 12, 12), Code: provider.AtomicSum, Type: provider.Int64}, provider.ErrInvalid},
+		"none":         {provider.Atomic{Op: pieces(8, 3, 16, 0, 8), Code: provider.AtomicSum, Type: provider.Int64}, provider.ErrInvalid},
+		"long pieces":  {provider.Atomic{Op: pieces(24, 3, 16, 24), Code: provider.AtomicSum, Type: provider.Int64}, provider.ErrTooLong},
+		"read with y":  {provider.Atomic{Op: pieces(0, 3, 24), Code: provider.AtomicRead, Type: provider.Int64, Result: b(24)}, provider.ErrInvalid},
+		"compares":     {provider.Atomic{Op: at(8), Code: provider.AtomicSum, Type: provider.Int64, Compare: b(8)}, provider.ErrInvalid},
+		"inject":       {provider.Atomic{Op: inject(8), Code: provider.AtomicSum, Type: provider.Int64}, nil},
+		"inject fetch": {provider.Atomic{Op: inject(8), Code: provider.AtomicSum, Type: provider.Int64, Result: b(8)}, provider.ErrInvalid},
+		"inject a lot": {provider.Atomic{Op: inject(24), Code: provider.AtomicSum, Type: provider.Int64}, provider.ErrTooLong},
+		"inject swap":  {provider.Atomic{Op: inject(8), Code: provider.AtomicSwapEq, Type: provider.Int64, Compare: b(8)}, provider.ErrInvalid},
 	} {
 		if err := CheckAtomic(&l, &x.op); !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
 			t.Errorf("%s: %v, want %v", name, err, x.want)

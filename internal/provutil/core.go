@@ -2,7 +2,6 @@ package provutil
 
 import (
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -12,7 +11,7 @@ import (
 const (
 	defaultSpin   = 2 * time.Microsecond
 	defaultYields = 8
-	spinRound     = 125 * time.Nanosecond // a poll and a Gosched, about
+	spinRound     = 60 * time.Nanosecond // a poll, and its part of a Gosched, about
 )
 
 // watchEvery is how often the sleeper looks whether a program that polled goes on to. While nobody polls
@@ -46,11 +45,12 @@ type CoreConfig struct {
 //
 // Its methods are safe for concurrent use as far as their docs say locked or unlocked.
 type Core struct {
-	mu     sync.Mutex
+	mu     lock
 	engine Engine
 	manual bool
-	rounds int // of the ladder: polls with Gosched
-	yields int // of the ladder: polls with yield
+	rounds int      // of the ladder: polls, some with Gosched
+	yields int      // of the ladder: polls with yield
+	habit  yielding // of yields
 	yield  func()
 	bell   func(engine int) (Bell, error)
 	tracer provider.Tracer
@@ -82,6 +82,7 @@ func NewCore(e Engine, c CoreConfig) *Core {
 	if c.Tracer != nil {
 		k.tracer = *c.Tracer
 	}
+	k.mu.nudge = k.Nudge
 	k.asleep.init()
 	k.sleeper.init()
 	if f, ok := e.(Flusher); ok {
@@ -105,7 +106,7 @@ func (c *Core) setSpin(d time.Duration) {
 		d = defaultSpin
 	}
 	// In rounds, not by a clock: it costs less, and the clock of a synctest bubble stands still.
-	c.rounds = max(0, int(min(d, time.Second)/spinRound))
+	c.rounds = max(0, int(min(d, time.Second/2)/spinRound))
 }
 
 // Lock takes the lock of the domain.
@@ -153,13 +154,36 @@ func (c *Core) Stop() {
 	<-c.vacant
 }
 
-// Poll moves what can move, for a post or a close. It does not change who watches. Locked.
-func (c *Core) Poll() bool { return c.engine.Poll() }
+// Poll moves what can move, once, for a post or a close: if something did, more may (Later). It does not change who watches. Locked.
+func (c *Core) Poll() {
+	if c.engine.Poll() {
+		c.Later()
+	}
+}
 
-// Nudge makes the sleeper poll soon, for a post that left work to do which no peer rings for. In manual mode, where the
-// program's next call does it, a parked wait is woken. Locked.
+// poll is Engine.Poll for those who go on while something moves. Locked.
+func (c *Core) poll() bool {
+	c.mu.later = false // this is that poll
+	return c.moved(c.engine.Poll())
+}
+
+// moved is whether to go on, after the engine says whether something moved. What it has left counts. Locked.
+func (c *Core) moved(moved bool) bool {
+	moved = moved || c.mu.later
+	c.mu.later = false
+	return moved
+}
+
+// Nudge makes the sleeper poll soon. In manual mode, where the program's next call does it, a parked wait is woken, or the event
+// loops that rely on being told. Locked.
 func (c *Core) Nudge() {
-	if !c.manual || c.parker != nil {
+	switch {
+	case c.stopped:
+	case c.manual && c.parker == nil:
+		for _, q := range c.ringers {
+			q.announce()
+		}
+	default:
 		c.engine.Unpark()
 		c.sleeper.kick()
 	}
@@ -187,17 +211,24 @@ func (c *Core) pollOnce() bool {
 	if c.armed && c.parker == nil {
 		c.disarm()
 	}
-	return c.engine.Poll()
+	return c.poll()
 }
 
 // watch sees to it that the engine is armed again when the program polls no more. Locked.
 func (c *Core) watch() {
+	if c.manual && len(c.ringers) == 0 || c.sleeper.state == watches {
+		return // nothing to do, as mostly
+	}
+	c.watchOn()
+}
+
+func (c *Core) watchOn() {
 	s := &c.sleeper
 	if c.manual {
 		c.rearm()
 		return
 	}
-	if c.stopped || s.state == watches {
+	if c.stopped {
 		return
 	}
 	waited := c.asleep.first() != nil
@@ -231,14 +262,15 @@ func (c *Core) settleFor() bool {
 	if !c.settle() {
 		return false
 	}
-	c.engine.Poll()
-	c.Nudge() // the sleeper goes on
+	c.poll()
+	c.Later() // the sleeper goes on
 	return true
 }
 
 // arm arms the engine; true means that it is not, since something has come. Locked.
 func (c *Core) arm() bool {
-	if c.engine.Arm() {
+	c.mu.later = false
+	if c.moved(c.engine.Arm()) {
 		c.engine.Disarm()
 		return true
 	}

@@ -245,9 +245,14 @@ func TestTracer(t *testing.T) {
 			Sleep: func() { slept++ }, Wake: func() { woken++ }, Complete: func(*provider.Completion) { completed++ },
 		}}, 8)
 		defer e.core.Stop()
-		go e.arrive(1)
-		var c [1]provider.Completion
-		_, _ = e.q.Wait(t.Context(), c[:])
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			var c [1]provider.Completion
+			_, _ = e.q.Wait(t.Context(), c[:])
+		})
+		synctest.Wait() // all sleep
+		e.arrive(1)
+		wg.Wait()
 		synctest.Wait()
 	})
 	if slept == 0 || woken == 0 || completed != 1 {

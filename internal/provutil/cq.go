@@ -179,7 +179,7 @@ func (q *CQ) take(out []provider.Completion) int {
 // yieldEvery is after how many Reads in a row that find nothing other goroutines get their turn. Without it a program
 // that reads in a loop has the lock again before one that waits for it wakes, until, after a millisecond or the ten of
 // a goroutine's slice, the runtime intervenes.
-const yieldEvery = 16
+const yieldEvery = 64
 
 // Read takes completions that are there.
 func (q *CQ) Read(out []provider.Completion) (int, error) {
@@ -193,13 +193,21 @@ func (q *CQ) Read(out []provider.Completion) (int, error) {
 // read is Read, and says how many Reads in a row have found nothing.
 func (q *CQ) read(out []provider.Completion) (n, empties int, err error) {
 	q.core.Lock()
-	defer q.core.Unlock()
+	n, empties, err = q.readHere(out) // no defer: a program that polls does this millions of times a second
+	q.core.Unlock()
+	return n, empties, err
+}
+
+// readHere is read. Locked.
+func (q *CQ) readHere(out []provider.Completion) (n, empties int, err error) {
 	if q.n < len(out) || q.n == 0 {
 		q.core.pollOnce()
 	} else {
 		q.core.flushMore()
 	}
-	n = q.take(out)
+	if q.n > 0 {
+		n = q.take(out)
+	}
 	if q.closed && n == 0 && q.n == 0 {
 		return 0, 0, provider.ErrClosed
 	}

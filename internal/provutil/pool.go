@@ -1,5 +1,7 @@
 package provutil
 
+import "math/rand/v2"
+
 // poolChunk is how many records a Pool makes at a time.
 const poolChunk = 64
 
@@ -10,6 +12,7 @@ type Pool[T any] struct {
 	chunks [][]slot[T]
 	free   []uint32
 	used   int
+	veiled bool
 }
 
 type slot[T any] struct {
@@ -17,6 +20,9 @@ type slot[T any] struct {
 	gen   uint32
 	used  bool
 }
+
+// Veil has the generations of records that are made later start anywhere, so that nobody guesses an id that he was not told.
+func (p *Pool[T]) Veil() { p.veiled = true }
 
 // New returns a record, zeroed, and its id: its number in the lower half, its generation in the upper one. An id
 // is never 0.
@@ -40,6 +46,9 @@ func (p *Pool[T]) grow() {
 	first := uint32(len(p.chunks) * poolChunk)
 	p.chunks = append(p.chunks, make([]slot[T], poolChunk))
 	for i := range uint32(poolChunk) {
+		if p.veiled {
+			p.at(first + i).gen = rand.Uint32()
+		}
 		p.free = append(p.free, first+poolChunk-1-i) // the lowest is taken first
 	}
 }

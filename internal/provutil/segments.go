@@ -11,6 +11,14 @@ type Vector struct {
 // VectorOf is the local buffer of op.
 func VectorOf(op *provider.Op) Vector { return Vector{op.Local.Bytes, op.Locals} }
 
+// Joined is all of it in one piece: its own if it has but one, else a copy in scratch, which must have room.
+func (v Vector) Joined(scratch []byte) []byte {
+	if len(v.More) == 0 {
+		return v.First
+	}
+	return scratch[:v.Gather(0, scratch)]
+}
+
 // Len is the number of bytes.
 func (v Vector) Len() uint64 {
 	n := uint64(len(v.First))

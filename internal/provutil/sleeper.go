@@ -1,6 +1,9 @@
 package provutil
 
-import "time"
+import (
+	"runtime"
+	"time"
+)
 
 // sleeperState is where the sleeper is.
 type sleeperState uint8
@@ -41,8 +44,9 @@ func (s *sleeper) run(c *Core) {
 	defer c.mu.Unlock()
 	for !c.stopped {
 		s.state = running
-		if c.engine.Poll() {
-			c.mu.Unlock() // others get their turn
+		if c.poll() {
+			c.mu.Unlock()
+			runtime.Gosched() // who waited for it runs now, not when all is settled here
 			c.mu.Lock()
 			continue
 		}

@@ -12,9 +12,28 @@ import (
 	"pgregory.net/rapid"
 )
 
+// Who was told the ids of one pool knows nothing of those of another that is veiled.
+func TestPoolVeiled(t *testing.T) {
+	seen := map[uint64]bool{}
+	for range 4 {
+		var p Pool[int]
+		p.Veil()
+		for range poolChunk {
+			id, _ := p.New()
+			seen[id] = true
+		}
+	}
+	if len(seen) < 4*poolChunk-1 { // of 2^32
+		t.Errorf("%d of %d ids come again", 4*poolChunk-len(seen), 4*poolChunk)
+	}
+}
+
 func TestPoolModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p Pool[int]
+		if rapid.Bool().Draw(t, "veiled") {
+			p.Veil()
+		}
 		live, dead := map[uint64]int{}, map[uint64]bool{}
 		t.Repeat(map[string]func(*rapid.T){
 			"new": func(t *rapid.T) {

@@ -2,7 +2,6 @@ package provutil
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 )
@@ -101,6 +100,9 @@ func (c *Core) waitFor(ctx context.Context, q waitable, w *waiter) error {
 			c.watch()
 			return nil
 		}
+		if c.stopped { // while it polled: nobody would wake it
+			continue
+		}
 		if c.manual && c.parker == nil {
 			c.parkHere(ctx, w)
 		} else {
@@ -109,30 +111,11 @@ func (c *Core) waitFor(ctx context.Context, q waitable, w *waiter) error {
 	}
 }
 
-// ladder polls for a while, and lets goroutines, then processes, run in between. Locked, and unlocks meanwhile.
-func (c *Core) ladder(q waitable, w *waiter) bool {
-	c.spinning++
-	defer func() { c.spinning-- }()
-	for i := range c.rounds + c.yields {
-		c.mu.Unlock()
-		if i < c.rounds {
-			runtime.Gosched()
-		} else {
-			c.yield()
-		}
-		c.mu.Lock()
-		c.pollOnce()
-		if q.over(w) || c.stopped {
-			return q.over(w)
-		}
-	}
-	return false
-}
-
 // sleepHere sleeps until w is woken. Locked, and unlocks meanwhile.
 func (c *Core) sleepHere(ctx context.Context, w *waiter) {
 	if c.parker == nil && c.spinning == 0 && c.settle() {
-		c.engine.Poll()
+		c.poll()
+		c.Later() // if that is all, nobody else would arm
 		return
 	}
 	c.asleep.add(&w.sleep)
@@ -148,7 +131,7 @@ func (c *Core) sleepHere(ctx context.Context, w *waiter) {
 // parkHere is sleepHere for the wait that parks in the engine, in manual mode. Locked, and unlocks meanwhile.
 func (c *Core) parkHere(ctx context.Context, w *waiter) {
 	if !c.armed && c.arm() {
-		c.engine.Poll()
+		c.poll()
 		return
 	}
 	c.parker = w
@@ -170,7 +153,7 @@ func (c *Core) parkHere(ctx context.Context, w *waiter) {
 		close(c.vacant)
 		return
 	}
-	c.engine.Poll()
+	c.poll()
 }
 
 // handOver gives the role of the parked wait to another one, or to an event loop, when nobody has it. Locked.

@@ -26,6 +26,8 @@ type Producer struct {
 	first    uint64 // the word of the first record that is not published; 0 if there is none
 	reserved int    // bytes of the ring that Reserve gave out; 0 if it did not
 	body     int
+	given    uint64 // the end of the most that was reserved since the last Commit
+	cleared  uint64 // the words at the multiples of slot from head to here are 0
 	err      error
 }
 
@@ -71,6 +73,7 @@ func (p *Producer) Reserve(n int) (Record, error) {
 		at = 0
 	}
 	p.reserved, p.body = int(need), n
+	p.given = max(p.given, p.head+need)
 	return Record(p.mem[at+8 : at+8+uint64(n) : at+8+uint64(n)]), nil
 }
 
@@ -83,6 +86,10 @@ func (p *Producer) Commit() {
 	p.put(p.head&(p.size-1), uint64(p.body)+1)
 	p.head += uint64(p.reserved)
 	p.reserved = 0
+	if p.given > p.head { // what was reserved at first was longer, and may have been filled
+		p.cleared = min(p.cleared, p.head)
+	}
+	p.given = 0
 }
 
 // put writes the word of the record, or skip, at the head. The first one of a batch is kept back.
@@ -101,25 +108,29 @@ func (p *Producer) Publish() bool {
 	if p.first == 0 {
 		return false
 	}
-	p.clear(p.head)
+	p.clear(p.head + slot)
 	raceRelease()
 	word64(p.mem, p.published&(p.size-1)).Store(p.first)
 	p.first = 0
 	p.published = p.head
-	// The 0 behind the next record, if that takes one slot, is made now, when nobody waits for it: its cache line has to be
-	// fetched from the consumer, who has read it a lap ago. There must be room for that record, and for this 0.
-	if p.head+2*slot-p.tail <= p.size {
-		p.clear(p.head + slot)
+	// The 0 behind the next records, if these take one slot each, are made now, when nobody waits for them, and many at once:
+	// their cache lines have to be fetched from the consumer, who has read them a lap ago, which takes as long for all as for one.
+	if p.cleared < p.head+2*slot && p.reserved == 0 {
+		p.clear(min(p.head+aheadSlots*slot, p.tail+p.size))
 	}
 	return true
 }
 
-// clear makes the word at a position 0. Most are already, and reading costs less than writing.
-func (p *Producer) clear(pos uint64) {
-	b := p.mem[pos&(p.size-1):]
-	if binary.NativeEndian.Uint64(b) != 0 {
-		binary.NativeEndian.PutUint64(b, 0)
+// clear makes the words of the slots from the head to a position 0, which are all free. Many are already, and reading costs
+// less than writing.
+func (p *Producer) clear(to uint64) {
+	for pos := max(p.cleared, p.head); pos < to; pos += slot {
+		b := p.mem[pos&(p.size-1):]
+		if binary.NativeEndian.Uint64(b) != 0 {
+			binary.NativeEndian.PutUint64(b, 0)
+		}
 	}
+	p.cleared = max(p.cleared, to)
 }
 
 // Pending says whether Publish has something to do.

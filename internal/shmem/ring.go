@@ -31,6 +31,8 @@ const (
 	skip    = 1 << 31 // the low half of a skip's word
 	minRing = 16 * slot
 	maxRing = 1 << 30
+	// aheadSlots is how far ahead the producer makes words 0.
+	aheadSlots = 9
 )
 
 var (

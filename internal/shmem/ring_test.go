@@ -288,8 +288,14 @@ func TestRingModel(t *testing.T) {
 				for i := range rec {
 					rec[i] = next
 				}
+				want := bytes.Clone(rec)
+				if rapid.Bool().Draw(rt, "publish before it is committed") {
+					r.Publish()
+					published = append(published, committed...)
+					committed = nil
+				}
 				if rapid.Bool().Draw(rt, "commit") {
-					committed = append(committed, bytes.Clone(rec))
+					committed = append(committed, want)
 					r.Commit()
 				}
 			},

@@ -130,6 +130,9 @@ func (Socket) Take([]byte, int) (int, []*FD, error) { return 0, nil, ErrNotSuppo
 // Shutdown is not available here.
 func (Socket) Shutdown() error { return ErrNotSupported }
 
+// ShutdownSend is not available here.
+func (Socket) ShutdownSend() error { return ErrNotSupported }
+
 // Peer is not available here.
 func (Socket) Peer() (Credentials, error) { return Credentials{}, ErrNotSupported }
 

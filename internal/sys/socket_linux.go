@@ -217,6 +217,11 @@ func (s Socket) Shutdown() error {
 	return os.NewSyscallError("shutdown", unix.Shutdown(s.Int(), unix.SHUT_RDWR))
 }
 
+// ShutdownSend ends the direction towards the peer, for all who hold the socket: it sees the end of the stream.
+func (s Socket) ShutdownSend() error {
+	return os.NewSyscallError("shutdown", unix.Shutdown(s.Int(), unix.SHUT_WR))
+}
+
 // Peer returns who is at the other end: who connected, or, for who connected, who called listen.
 func (s Socket) Peer() (Credentials, error) {
 	c, err := unix.GetsockoptUcred(s.Int(), unix.SOL_SOCKET, unix.SO_PEERCRED)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// soakEnv, set to 1, asks for the full counts.
+// soakEnv, set to 1, asks for the full counts; set to wide, for all kinds of test in small counts.
 const soakEnv = "WEFT_SOAK"
 
 // Count returns how many rounds a test called TestSoak... runs: few in an
@@ -21,7 +21,7 @@ func Count(t testing.TB, few, full int) int {
 // Pick returns what an ordinary run uses, or in `make soak` all of it.
 func Pick[T any](t testing.TB, some, all T) T {
 	t.Helper()
-	if os.Getenv(soakEnv) == "1" {
+	if soak := os.Getenv(soakEnv); soak == "1" || soak == "wide" {
 		return all
 	}
 	return some

@@ -113,11 +113,19 @@ func (d *domain) move(far *domain, o *op) error {
 
 // atomic runs an atomic operation.
 func (d *domain) atomic(far *domain, o *op) error {
-	b, region, err := far.keys.Use(o.key, o.offset, o.len, o.need())
-	if err != nil {
+	if err := o.check(far); err != nil {
 		return err
 	}
-	defer region.Done()
-	far.atomics.Apply(o.code, o.typ, b, o.buffer.First, o.compare, o.result)
+	operand := o.buffer.Joined(d.operand[:])
+	for at := uint64(0); at < o.len; {
+		key, offset, n := o.remote(at)
+		b, region, err := far.keys.Use(key, offset, n, o.need())
+		if err != nil {
+			return err
+		}
+		far.atomics.ApplyPart(o.code, o.typ, b, operand, o.compare, o.result, at)
+		region.Done()
+		at += n
+	}
 	return nil
 }

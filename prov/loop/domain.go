@@ -10,6 +10,9 @@ import (
 	"github.com/weft-fabric/weft/internal/sys"
 )
 
+// maxAtomic bounds the bytes of an atomic operation.
+const maxAtomic = 4 << 10
+
 // domain implements provider.Domain. Its Core's lock guards what has no lock of its own.
 type domain struct {
 	net    *network
@@ -35,14 +38,15 @@ type domain struct {
 	outbound  fifo[*link]     // have operations that may start
 	restart   []*endpoint     // have receives that are stalled
 
-	segments  spares[provider.Segment]
-	remotes   spares[provider.RemoteSegment]
+	segments  provutil.Spares[provider.Segment]
+	remotes   provutil.Spares[provider.RemoteSegment]
 	loans     *loan
 	spareRuns *transfer
 	stats     provider.Stats
 
 	keys    provutil.Keys
 	atomics provutil.Atomics
+	operand [maxAtomic]byte // of an atomic operation in pieces
 
 	memory arenas
 	held   provutil.Held // arenas that were closed while operations are posted on them
@@ -245,29 +249,4 @@ func (d *domain) Close() error {
 
 func (d *domain) fail(op string, err error) error {
 	return provutil.OpError(op, Name, "", err)
-}
-
-// spares keeps slices for operations that have to wait, so that they need no new one each.
-type spares[T any] struct{ free [][]T }
-
-// clone copies s, which stays the caller's.
-func (p *spares[T]) clone(s []T) []T {
-	if len(s) == 0 {
-		return nil
-	}
-	var c []T
-	if n := len(p.free); n > 0 {
-		c = p.free[n-1]
-		p.free = p.free[:n-1]
-	}
-	return append(c, s...)
-}
-
-// put takes back what clone gave.
-func (p *spares[T]) put(s []T) {
-	if cap(s) == 0 || len(p.free) > 1024 {
-		return
-	}
-	clear(s)
-	p.free = append(p.free, s[:0])
 }

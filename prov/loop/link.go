@@ -94,7 +94,7 @@ func (d *domain) adopt(p *pair, side int) {
 	for {
 		peer, st, _, err := d.av.Insert(from.address)
 		if err != nil {
-			d.log.Warn("loop: a peer cannot be taken in", "address", from.address, "error", err)
+			d.core.After(func() { d.log.Warn("loop: a peer cannot be taken in", "address", from.address, "error", err) })
 			return
 		}
 		l := ep.linkTo(peer, st)

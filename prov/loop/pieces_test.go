@@ -185,24 +185,3 @@ func TestMailbox(t *testing.T) {
 		t.Error("something came after close")
 	}
 }
-
-// Slices that were given back are used again, and hold nothing.
-func TestSpares(t *testing.T) {
-	var p spares[provider.Segment]
-	if p.clone(nil) != nil {
-		t.Error("a copy of nothing")
-	}
-	p.put(nil)
-	in := []provider.Segment{local([]byte("a")), local([]byte("b"))}
-	c := p.clone(in)
-	if &c[0] == &in[0] || len(c) != 2 || string(c[1].Bytes) != "b" {
-		t.Errorf("%v", c)
-	}
-	p.put(c)
-	if c[0].Bytes != nil || c[1].Bytes != nil {
-		t.Error("it holds on to buffers")
-	}
-	if again := p.clone(in[:1]); &again[0] != &c[0] {
-		t.Error("not used again")
-	}
-}

@@ -128,9 +128,9 @@ func (ep *endpoint) keep(o *op) {
 		o.buffer.Gather(0, o.copied)
 		o.buffer = provutil.Vector{First: o.copied}
 	} else {
-		o.buffer.More = ep.domain.segments.clone(o.buffer.More)
+		o.buffer.More = ep.domain.segments.Clone(o.buffer.More)
 	}
-	o.remotes = ep.domain.remotes.clone(o.remotes)
+	o.remotes = ep.domain.remotes.Clone(o.remotes)
 	o.cloned = true
 	if o.loan != nil {
 		o.loan.relend(o.buffer)
@@ -277,8 +277,8 @@ func (ep *endpoint) finish(id uint64, o *op, err error) {
 		d.held.Ended(o.buffer, o.compare, o.result)
 	}
 	if o.cloned {
-		d.segments.put(o.buffer.More)
-		d.remotes.put(o.remotes)
+		d.segments.Put(o.buffer.More)
+		d.remotes.Put(o.remotes)
 	}
 	if o.started {
 		l.flying--

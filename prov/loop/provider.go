@@ -52,7 +52,7 @@ func describe() provider.Info {
 		Progress: []provider.Progress{provider.Auto, provider.Manual},
 		Memory:   provider.MemoryMode{ProviderKey: true},
 		Limits: provider.Limits{
-			Inject: injectMax, Segments: 16, Remotes: 16, AtomicLen: 4 << 10, TagBits: 64, DataBytes: 8, KeyBytes: 8, Peers: maxPeers,
+			Inject: injectMax, Segments: 16, Remotes: 16, AtomicLen: maxAtomic, TagBits: 64, DataBytes: 8, KeyBytes: 8, Peers: maxPeers,
 			IdlePeer: 1 << 10,
 		},
 		Address:  "loop://NAME",

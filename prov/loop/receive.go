@@ -252,7 +252,7 @@ func (ep *endpoint) freeRecv(r *recv) {
 	if r.Held {
 		ep.domain.held.Ended(r.Buffer)
 	}
-	ep.domain.segments.put(r.Buffer.More)
+	ep.domain.segments.Put(r.Buffer.More)
 	ep.matcher.FreeRecv(r)
 	if ep.recv != nil {
 		ep.recv.Room()
@@ -284,6 +284,6 @@ func recvKind(r *recv) provider.Kind {
 // vector is the buffer of an operation, independent of the caller's list of segments.
 func (d *domain) vector(p *provider.Op) provutil.Vector {
 	v := provutil.VectorOf(p)
-	v.More = d.segments.clone(v.More)
+	v.More = d.segments.Clone(v.More)
 	return v
 }

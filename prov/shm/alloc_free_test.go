@@ -8,7 +8,13 @@ import (
 
 // Nothing is allocated from post to completion, whatever way the bytes go.
 func TestNoAllocations(t *testing.T) {
-	a, b, ab, _ := twoSides(t, provider.DomainConfig{Progress: provider.Manual})
+	for _, how := range []string{cmaAuto, cmaOff} { // the owner serves reads of its private memory with off only
+		t.Run("cma="+how, func(t *testing.T) { noAllocations(t, how) })
+	}
+}
+
+func noAllocations(t *testing.T, how string) {
+	a, b, ab, _ := twoSides(t, manual(cma(how)))
 	arena, err := b.d.Alloc(1<<20, provider.PeerRead|provider.PeerWrite)
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,7 @@ type arena struct {
 	limbo    []*memory // closed, and maybe still used by a peer
 	watched  []*foreignLanes
 	closed   bool
+	allocs   sync.WaitGroup // that run
 }
 
 func newArena(h *home, max, prefault uint64, f sys.Features) *arena {
@@ -66,6 +67,11 @@ func writable(a provider.Access) int {
 func (a *arena) alloc(d *domain, n uint64, access provider.Access) (m *memory, grown bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.closed {
+		return nil, false, provider.ErrClosed
+	}
+	a.allocs.Add(1)
+	defer a.allocs.Done()
 	a.sweep()
 	space := a.spaces[writable(access)]
 	e, ok := space.take(n)
@@ -278,11 +284,18 @@ func (a *arena) bytes() uint64 {
 	return a.total()
 }
 
-// close unmaps everything. Nobody uses it any more.
+// stop ends allocations: those that run are waited for, later ones fail.
+func (a *arena) stop() {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.allocs.Wait()
+}
+
+// close unmaps everything, after stop. Nobody uses it any more.
 func (a *arena) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.closed = true
 	for _, s := range a.segments {
 		if s != nil {
 			s.file.close()

@@ -47,54 +47,72 @@ func (ep *endpoint) atomic(a *provider.Atomic) error {
 	p.rmas.push(n)
 	p.start()
 	p.out(a.Flags)
-	ep.d.unfinished()
 	return nil
 }
 
-// startAtomic does it on the mapped memory, if the CPU can, or asks the peer.
+// startAtomic does each piece on the mapped memory, if the CPU can, or asks the peer. False if it has to wait, or failed.
 func (p *pair) startAtomic(o *op) bool {
-	piece := o.following()
-	s, found, err := p.hold(piece, o.kind)
-	switch found {
-	case foundError:
-		o.err = err
-		return false
-	case foundLater:
-		return false
-	case foundSpot:
-		if provutil.Direct(o.atomic.kind, s.bytes) {
-			p.d.atomics.Apply(o.atomic.code, o.atomic.kind, s.bytes, o.local.First, o.atomic.compare, o.atomic.result)
+	for !o.started() {
+		piece := o.following()
+		s, found, err := p.hold(piece, o.kind)
+		switch found {
+		case foundError:
+			o.err = err
+			return false
+		case foundLater:
+			return false
+		case foundSpot:
+			direct := provutil.Direct(o.atomic.kind, s.bytes)
+			if direct {
+				p.applyAtomic(o, s.bytes)
+			}
 			p.drop(s)
-			o.step()
-			return true
+			if direct {
+				o.step()
+				continue
+			}
 		}
-		p.drop(s)
+		if !p.askAtomic(o, piece) {
+			return false
+		}
 	}
-	return p.askAtomic(o)
+	return true
 }
 
-// askAtomic has the peer do it.
-func (p *pair) askAtomic(o *op) bool {
+// applyAtomic does the piece that is next.
+func (p *pair) applyAtomic(o *op, target []byte) {
+	x := &o.atomic
+	p.d.atomics.ApplyPart(x.code, x.kind, target, o.local.Joined(p.d.old[:]), x.compare, x.result, o.start)
+}
+
+// askAtomic has the peer do a piece; false if there is no room for the request.
+func (p *pair) askAtomic(o *op, s provider.RemoteSegment) bool {
 	if p.replies.len() > 0 || p.asked >= maxAsked {
 		return false
 	}
 	x := &o.atomic
-	kind := uint64(x.code) | uint64(x.kind)<<8 | o.length<<16
-	operands := len(o.local.First)
+	kind := uint64(x.code) | uint64(x.kind)<<8 | s.Len<<16
+	operands, compares := int(s.Len), 0
+	if x.code == provider.AtomicRead {
+		operands = 0
+	}
 	if x.compare != nil {
 		kind |= atomicCompares
+		compares = int(s.Len)
 	}
-	r := record{op: opAtomic, context: o.id, words: [3]uint64{uint64(o.key), o.offset, kind}}
+	r := record{op: opAtomic, flags: recData, context: o.id, words: [3]uint64{uint64(s.Key), s.Offset, kind}, data: o.start}
 	if x.result != nil {
 		r.flags |= recResult
 	}
-	b, err := p.control.Reserve(recordLen(r.op, r.flags) + operands + len(x.compare))
+	b, err := p.control.Reserve(recordLen(r.op, r.flags) + operands + compares)
 	if err != nil {
 		return p.noRoom(err)
 	}
 	n := r.put(b)
-	copy(b[n:], o.local.First)
-	copy(b[n+operands:], x.compare)
+	o.local.Gather(o.start, b[n:n+operands])
+	if compares > 0 {
+		copy(b[n+operands:], x.compare[o.start:o.start+s.Len])
+	}
 	p.control.Commit()
 	p.controlSent++
 	o.pending++
@@ -122,7 +140,7 @@ func (p *pair) serveAtomic(r *record) error {
 		return fmt.Errorf("%w: atomic operation %d of type %d on %d bytes", errRecord, code, kind, n)
 	}
 	b, status := p.d.arena.find(provider.Key(r.words[0])).slice(r.words[1], n, provider.PeerWrite)
-	answer := record{op: opOld, status: status, context: r.context}
+	answer := record{op: opOld, flags: r.flags & recData, status: status, context: r.context, data: r.data}
 	if status == statusOK {
 		var old []byte
 		if r.flags&recResult != 0 {
@@ -142,9 +160,33 @@ func (p *pair) old(r *record) error {
 	if err != nil {
 		return err
 	}
-	if o.kind != provider.AtomicDone || r.status == statusOK && len(r.payload) != len(o.atomic.result) {
-		return fmt.Errorf("%w: %d old bytes", errRecord, len(r.payload))
+	want := uint64(0)
+	if o.atomic.result != nil && r.status == statusOK {
+		want = o.pieceAt(r.data)
 	}
-	copy(o.atomic.result, r.payload)
+	if o.kind != provider.AtomicDone || uint64(len(r.payload)) != want {
+		return fmt.Errorf("%w: %d old bytes at %d", errRecord, len(r.payload), r.data)
+	}
+	if want > 0 {
+		copy(o.atomic.result[r.data:], r.payload)
+	}
 	return p.pieceDone(o, statusError(r.status))
+}
+
+// pieceAt is the length of the remote piece that starts at a byte of the operation; 0 if none does.
+func (o *op) pieceAt(at uint64) uint64 {
+	if len(o.remotes) == 0 && at == 0 {
+		return o.length
+	}
+	for i := range o.remotes {
+		n := o.remotes[i].Len
+		if at < n {
+			if at == 0 {
+				return n
+			}
+			break
+		}
+		at -= n
+	}
+	return 0
 }

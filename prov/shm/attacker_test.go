@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,7 @@ type attacker struct {
 	at     sys.UnixAddress // where the victim listens
 	key    uint64          // of memory of the victim's that is open for all
 	keys   []uint64        // as a peer can read them
+	lanes  *lanes          // for pairs that are to be
 	lent   []*sys.FD       // one of each kind of descriptor that is none of a peer's
 }
 
@@ -69,6 +71,9 @@ func attackerMain(args []string) error {
 		return err
 	}
 	a.at = socketName(to.uid, to.name)
+	if a.lanes, err = newLanes(sys.Features{}); err != nil {
+		return err
+	}
 	if a.lent, err = wrongDescriptors(); err != nil {
 		return err
 	}
@@ -223,8 +228,8 @@ func (a *attacker) bells(h *hostile) {
 func (a *attacker) fullBell(h *hostile) {
 	full := binary.NativeEndian.AppendUint64(nil, ^uint64(0)-1)
 	for range 2000 {
-		_, _ = syscall.Write(h.p.peerBell.Int(), full)
-		_, _ = syscall.Write(h.p.bell.Int(), full)
+		_, _, _ = sys.WriteNow(uintptr(h.p.peerBell.Int()), full)
+		_, _, _ = sys.WriteNow(uintptr(h.p.bell.Int()), full)
 		h.d.home.armed.Store(a.rnd.Uint64() | 1)
 		_ = h.ep.Send(mk(make([]byte, 8), h.to, 0))
 	}
@@ -323,7 +328,7 @@ func (a *attacker) descriptors(h *hostile) {
 	if err != nil {
 		return
 	}
-	fds := []*sys.FD{h.d.home.fd, h.p.mine.fd, h.p.bell.FD}
+	fds := []*sys.FD{h.d.home.fd, a.lanes.fd, h.p.bell.FD}
 	fds[a.rnd.IntN(3)] = wrong
 	msg := a.hello(h, func(m *hello) { m.features = hasBell })
 	_, _ = sock.Send(msg, fds...)
@@ -350,7 +355,7 @@ func (a *attacker) hellos(h *hostile) {
 		if err != nil {
 			return
 		}
-		_, _ = sock.Send(a.hello(h, nil), h.d.home.fd, h.p.mine.fd)
+		_, _ = sock.Send(a.hello(h, nil), h.d.home.fd, a.lanes.fd)
 		if a.rnd.IntN(2) == 0 {
 			sys.Yield()
 		}
@@ -477,6 +482,22 @@ func (a *attacker) alarms(h *hostile) {
 	<-done
 }
 
+// own is the descriptor of a file, which is closed.
+func own(f *os.File, err error) (*sys.FD, error) {
+	if err != nil {
+		return nil, err
+	}
+	fd, err := another(int(f.Fd()))
+	return fd, errors.Join(err, f.Close())
+}
+
+// another is a duplicate of somebody else's descriptor.
+func another(n int) (*sys.FD, error) {
+	theirs := sys.NewFD(n, "somebody's")
+	defer theirs.Disown()
+	return theirs.Dup()
+}
+
 // sealed is a memory file with some seals.
 func sealed(n int64, s sys.Seals) (*sys.FD, error) {
 	fd, err := sys.Memfd(sys.MemfdConfig{Name: "hostile", Size: n})
@@ -495,19 +516,25 @@ func wrongDescriptors() (fds []*sys.FD, err error) {
 		err = errors.Join(err, e)
 	}
 	for _, path := range []string{"/", "/dev/null", "/dev/zero", "/proc/self/mem", "/proc/self/status"} {
-		n, e := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-		keep(sys.NewFD(n, path), e)
+		keep(own(os.Open(path)))
 	}
-	n, e := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
-	keep(sys.NewFD(n, "epoll"), e)
-	var pipe [2]int
-	e = syscall.Pipe2(pipe[:], syscall.O_CLOEXEC)
-	keep(sys.NewFD(pipe[0], "pipe"), e)
-	keep(sys.NewFD(pipe[1], "pipe"), e)
+	poller, e := sys.NewPoller()
+	if e == nil {
+		keep(another(poller.Fd()))
+		e = poller.Close()
+	}
+	err = errors.Join(err, e)
+	r, w, e := os.Pipe()
+	keep(own(r, e))
+	keep(own(w, e))
 	l, e := sys.ListenUnix(sys.UnixAddress{Name: "weft-hostile-" + strconv.Itoa(os.Getpid()), Abstract: true}, sys.SeqPacket, 1)
 	keep(l.FD, e)
-	tcp, e := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	keep(sys.NewFD(tcp, "tcp"), e)
+	udp, e := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if e == nil {
+		keep(own(udp.File()))
+		e = udp.Close()
+	}
+	err = errors.Join(err, e)
 	bell, e := sys.NewEventfd(sys.Features{})
 	keep(bell.FD, e)
 	// A file on disk, long enough, that its owner can cut at any time.
@@ -516,8 +543,11 @@ func wrongDescriptors() (fds []*sys.FD, err error) {
 		return fds, errors.Join(err, e)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	disk, e := syscall.Open(filepath.Join(dir, "f"), syscall.O_RDWR|syscall.O_CREAT|syscall.O_CLOEXEC, 0o600)
-	keep(sys.NewFD(disk, "disk"), errors.Join(e, syscall.Ftruncate(disk, homeSize)))
+	disk, e := own(os.Create(filepath.Join(dir, "f")))
+	if e == nil {
+		e = sys.Truncate(disk, homeSize)
+	}
+	keep(disk, e)
 	// Memory without the seals, or with too few, or too short, or too long.
 	for _, n := range []int64{homeSize, lanesSize} {
 		for _, s := range []sys.Seals{0, sys.SealShrink, sys.SealGrow, sys.SealSeal} {

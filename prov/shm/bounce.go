@@ -1,5 +1,7 @@
 package shm
 
+import "sync/atomic"
+
 const (
 	blockLen   = 128 << 10 // bytes of a bounce block
 	pairBlocks = 8         // blocks that one peer may hold
@@ -13,6 +15,7 @@ type bounce struct {
 	off   uint64
 	eager bool // it holds a message that waits for a receive
 	bytes []byte
+	grown *atomic.Uint64 // of a message that grows: how many of its bytes are there
 }
 
 // takeBlock gets a block that the peer knows of; nil if it must wait for one.
@@ -60,7 +63,8 @@ func (d *domain) makeBlocks() bool {
 	s := a.addSegment(file, 0)
 	a.mu.Unlock()
 	for i := range blocksMade {
-		d.bounces = append(d.bounces, &bounce{seg: s.index, off: uint64(i * blockLen), bytes: file.m.Bytes()[i*blockLen:][:blockLen]})
+		b := file.m.Bytes()[i*blockLen:][:blockLen]
+		d.bounces = append(d.bounces, &bounce{seg: s.index, off: uint64(i * blockLen), bytes: b, grown: word(b, grownOff)})
 	}
 	d.announce()
 	return true

@@ -1,235 +1,307 @@
 package shm
 
 import (
-	"bytes"
-	"fmt"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/sys"
+	"github.com/weft-fabric/weft/internal/testutil"
 )
 
-// connected makes two sides in manual mode whose pair is up.
-func connected(t testing.TB, e provider.EndpointConfig) (a, b *side, ab, ba provider.Peer) {
+// connectedSides are two that have exchanged a message, and progress only when they are told to.
+func connectedSides(t *testing.T) (a, b *side, ab provider.Peer) {
 	t.Helper()
-	c := provider.DomainConfig{Progress: provider.Manual, Options: map[string]string{"cma": "off"}} // what is asked for, the peer serves
-	a, b = newSide(t, c, e), newSide(t, c, e)
-	ab, ba = a.insert(b.ep.Address()), b.insert(a.ep.Address())
-	a.must(a.ep.Send(mk(make([]byte, 8), ab, 900)))
-	b.must(b.ep.Recv(recvOp(make([]byte, 8), 901)))
-	a.good(a.wait(b), provider.SendDone, 900)
-	b.good(b.wait(a), provider.RecvDone, 901)
-	return a, b, ab, ba
+	a, b, ab, _ = twoSides(t, provider.DomainConfig{Progress: provider.Manual})
+	a.must(a.ep.Send(mk(make([]byte, 8), ab, 1)))
+	progress(t, "connected", func() bool { return a.peerState(ab) == "connected" && len(b.d.pairs) == 1 }, a, b)
+	a.drainSome()
+	return a, b, ab
 }
 
-// poll is one poll, with its lock held for as long as it takes. What it finds is what the socket has, too.
-func (s *side) poll() bool {
-	s.d.core.Lock()
-	defer s.d.core.Unlock()
-	s.d.news.Store(true)
-	return s.d.Poll()
-}
-
-// says puts records into the control lane, while there is room, and publishes them; it returns how many.
-func (s *side) says(p *pair, n int, r record) int {
-	s.d.core.Lock()
-	defer s.d.core.Unlock()
-	for i := range n {
-		b, err := p.control.Reserve(recordLen(r.op, r.flags) + len(r.payload))
-		if err != nil {
-			p.control.Publish()
-			return i
-		}
-		copy(b[r.put(b):], r.payload)
-		p.control.Commit()
-		p.controlSent++
-	}
-	p.control.Publish()
-	return n
-}
-
-// A poll copies some hundred KiB for a pair, whatever waits there, and all of it comes in the end.
-func TestPollCopiesInTurns(t *testing.T) {
-	a, b, _, ba := connected(t, provider.EndpointConfig{})
-	const n = 32
-	m := b.alloc(copyBytes, peerBoth)
-	copy(m.Bytes(), pattern(copyBytes, 1))
-	bufs := make([][]byte, n)
-	for i := range bufs {
-		bufs[i] = make([]byte, copyBytes)
-		a.must(a.ep.Recv(recvOp(bufs[i], uint64(i))))
-		b.must(b.ep.Send(provider.Op{Local: provider.Segment{Bytes: m.Bytes(), Memory: m}, Peer: ba, Context: 2}))
-	}
-	before := a.d.Stats().BytesRecv
-	if !a.poll() {
-		t.Fatal("nothing has moved")
-	}
-	if got := a.d.Stats().BytesRecv - before; got > 2*copyBytes {
-		t.Errorf("one poll has copied %d KiB", got>>10)
-	}
-	for i := range bufs {
-		a.good(a.wait(b), provider.RecvDone, uint64(i))
-		if !bytes.Equal(bufs[i], m.Bytes()) {
-			t.Errorf("message %d is another", i)
-		}
-	}
-}
-
-// A chunk is no longer than a bounce block: copying it must not take long.
-func TestHostileLongChunk(t *testing.T) {
-	a, b, ab, _ := connected(t, provider.EndpointConfig{})
-	const n = 4 * blockLen
-	k := heapBytes(n)
-	key, err := b.d.Register(k, peerBoth)
-	a.must(err)
-	m := b.alloc(n, peerBoth)
-	a.must(a.ep.Read(provider.Op{Local: provider.Segment{Bytes: make([]byte, n)}, Peer: ab, Key: key.Key(), Context: 1}))
-	id := a.d.pairs[0].live.head.id
-	own := m.(*memory).extent
-	b.says(b.d.pairs[0], 1, record{op: opChunk, context: id, words: [3]uint64{0, place(own.seg, blockLen+1), own.off}})
-	if c := a.wait(); c.Context != 1 || c.Err == nil || a.peerState(ab) != "gone" {
-		t.Errorf("%+v, the peer is %s", c, a.peerState(ab))
-	}
-}
-
-// What a message has to wait for in the control lane is read in turns as well, and no more than there can be is believed in.
-func TestMessageAfterManyRecords(t *testing.T) {
-	a, b, _, ba := connected(t, provider.EndpointConfig{})
-	q := a.d.pairs[0]
-	after := func(n int) uint64 {
-		p := b.d.pairs[0]
-		if got := b.says(p, n, record{op: opRead, context: 1, words: [3]uint64{1, 0, 8}}); got != n {
-			t.Fatalf("room for %d records", got)
-		}
-		p.wroteAt = p.controlSent
-		return p.controlSent
-	}
-	want := after(500)
-	a.must(a.ep.Recv(recvOp(make([]byte, 8), 1)))
-	b.d.pairs[0].controlIn.Flush()
-	b.must(b.ep.Send(mk(make([]byte, 8), ba, 2)))
-	a.poll()
-	if got := want - q.controlRead; got < 300 {
-		t.Errorf("one poll has read all but %d of 500 records", got)
-	}
-	for q.controlRead < want {
-		if !a.poll() {
-			t.Fatalf("nothing moves, and %d records are left", want-q.controlRead)
-		}
-	}
-	a.good(a.wait(), provider.RecvDone, 1)
-}
-
-// A peer that says that it has closed, and goes on, is not listened to for ever.
-func TestHostileEndless(t *testing.T) {
-	a, b, ab, ba := connected(t, provider.EndpointConfig{Unexpected: 100})
-	for range 10 { // the data lane is stuck
-		b.must(b.ep.Send(mk(make([]byte, 80), ba, 1)))
-	}
+// What a peer leaves in its control lane when it goes may be garbage.
+func TestGarbageLeftBehind(t *testing.T) {
+	a, b, ab := connectedSides(t)
+	_ = a.ep.Send(mk(make([]byte, 100000), ab, 9))
+	b.d.core.Lock()
 	p := b.d.pairs[0]
-	b.must(p.sock.Shutdown())
-	for n := 0; len(a.d.pairs) > 0; n++ {
-		b.says(p, 1, record{op: opRead, context: 1, words: [3]uint64{1, 0, 8}})
-		if a.poll(); n > 1<<16 {
-			t.Fatalf("the pair with a peer that is %s goes on", a.peerState(ab))
-		}
+	r, err := p.control.Reserve(wordLen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(r, "\xff\xff\xff\xff\xff\xff\xff\xff")
+	p.control.Commit()
+	p.control.Publish()
+	_ = p.sock.Shutdown()
+	b.d.core.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.d.core.Lock()
+		a.d.news.Store(true) // so that it hears of the end first
+		a.d.core.Progress()
+		a.d.core.Unlock()
+	}()
+	limit := time.NewTimer(time.Minute)
+	defer limit.Stop()
+	select {
+	case <-done:
+	case <-limit.C:
+		panic("it reads the garbage for ever, and holds the lock") // nothing can be closed any more
+	}
+	if c := a.wait(b); c.Context != 9 || !errors.Is(c.Err, provider.ErrPeerGone) || !errors.Is(c.Err, provider.ErrProtocol) {
+		t.Errorf("%+v", c)
 	}
 }
 
-// Who asks without taking the answers is dropped when a thousand requests have none, or a megabyte waits.
-func TestHostileAsker(t *testing.T) {
-	for name, r := range map[string]record{
-		"long":  {op: opAtomic, flags: recResult, context: 1, payload: make([]byte, maxAtomic)},
-		"short": {op: opRead, context: 1, words: [3]uint64{1, 0, 8}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a, b, ab, _ := connected(t, provider.EndpointConfig{Unexpected: 64 << 10})
-			if name == "long" {
-				key, err := a.d.Register(heapBytes(maxAtomic), peerBoth)
-				a.must(err)
-				r.words = [3]uint64{uint64(key.Key()), 0, uint64(provider.AtomicSum) | uint64(provider.Uint64)<<8 | maxAtomic<<16}
-			}
-			p, q, asked := b.d.pairs[0], a.d.pairs[0], 0
-			for a.peerState(ab) != "gone" {
-				asked += b.says(p, 64, r)
-				a.poll()
-				if held := q.saying + q.replies.len()*200; held > 4<<20 || asked > 20000 {
-					t.Fatalf("%d requests, %d answers of %d bytes wait", asked, q.replies.len(), q.saying)
-				}
-			}
-		})
+// What peers make us map has bounds; and whoever has most, there is room for the next.
+func TestForeignQuota(t *testing.T) {
+	d := &domain{}
+	for i := range 8 {
+		p := &pair{d: d}
+		for n := 0; p.afford(2, 1<<40) == nil; n++ {
+			p.foreign.add(2, 1<<40)
+			d.foreign.add(2, 1<<40)
+		}
+		if got := p.foreign.bytes; i < 4 && got == 0 || d.foreign.bytes > maxForeignBytes {
+			t.Errorf("peer %d has %d bytes, all have %d", i, got, d.foreign.bytes)
+		}
 	}
+	d = &domain{}
+	for i := range 12 {
+		p := &pair{d: d}
+		for p.afford(1, pageSize) == nil {
+			p.foreign.add(1, pageSize)
+			d.foreign.add(1, pageSize)
+		}
+		if p.foreign.maps == 0 || d.foreign.maps > maxForeignMaps {
+			t.Errorf("peer %d has %d mappings, all have %d", i, p.foreign.maps, d.foreign.maps)
+		}
+	}
+	if (&pair{d: &domain{}}).afford(1, ^uint64(0)) == nil {
+		t.Error("a segment of all addresses")
+	}
+	// What is unmapped counts no more.
+	a, b, _ := connectedSides(t)
+	for range 5 {
+		m := b.alloc(3<<20, provider.PeerRead)
+		progress(t, "announced", func() bool { return a.d.foreign.maps > 0 && a.d.foreign == a.d.pairs[0].foreign }, a, b)
+		_ = m.Close()
+	}
+	if err := b.d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	progress(t, "gone", func() bool { return len(a.d.pairs) == 0 && len(a.d.dead) == 0 || len(a.d.eps[0].strangers) > 0 }, a)
+	a.eats()
+	progress(t, "nothing is mapped", func() bool { return a.d.foreign == foreign{} }, a)
 }
 
-// Reads, writes and atomics that are served have a bound on those without an answer, and all end.
-func TestAskedHasABound(t *testing.T) {
-	a, b, ab, _ := connected(t, provider.EndpointConfig{Depth: 8192})
-	key, err := b.d.Register(heapBytes(64), peerBoth)
-	a.must(err)
-	cq, err := a.d.OpenCompletionQueue(provider.CQConfig{Size: 1 << 13})
-	a.must(err)
-	ep, err := a.d.OpenEndpoint(provider.EndpointConfig{Send: cq, Depth: 8192})
-	a.must(err)
-	const n = 5000
-	posted, most := 0, 0
-	for posted < n {
-		o := provider.Op{Local: provider.Segment{Bytes: make([]byte, 8)}, Peer: ab, Key: key.Key()}
-		switch posted % 3 {
-		case 0:
-			err = ep.Read(o)
-		case 1:
-			err = ep.Write(o)
-		case 2:
-			err = ep.Atomic(provider.Atomic{Op: o, Code: provider.AtomicSum, Type: provider.Uint64})
+// Users share no bells: the other holder of one could have a ring, or the taking of one, block for ever.
+func TestNoBellForOthers(t *testing.T) {
+	a, _, _ := connectedSides(t)
+	p := a.d.pairs[0]
+	for _, other := range []bool{false, true} {
+		ends := [2]sys.Socket{}
+		var err error
+		if ends[0], ends[1], err = sys.SocketPair(sys.SeqPacket); err != nil {
+			t.Fatal(err)
 		}
+		again, err := newFile("lanes", lanesSize, false, a.d.features) // what it had was closed when it was up
 		a.must(err)
-		posted++
-		if len(a.d.pairs) < 2 { // not connected yet
-			b.poll()
-			a.poll()
+		_ = again.m.Close()
+		_ = p.mine.fd.Close()
+		p.mine.fd = again.fd
+		was := p.uid
+		if other {
+			p.uid++
+		}
+		a.must(p.introduce(kindWelcome, ends[0]))
+		p.uid = was
+		b := make([]byte, maxMessage)
+		n, fds, err := ends[1].Recv(b, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := parse(b[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := m.(*hello)
+		if bell := h.features&hasBell != 0; bell == other && a.d.features.Has(sys.EventFD) || len(fds) != h.descriptors() {
+			t.Errorf("another user %v: features %d, %d descriptors", other, h.features, len(fds))
+		}
+		sys.CloseAll(fds)
+		_, _ = ends[0].Close(), ends[1].Close()
+	}
+}
+
+// A peer that nobody can know of is forgotten when it has gone; one that was inserted, or heard of, is not.
+func TestUnknownPeersAreForgotten(t *testing.T) {
+	a := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
+	for i := range 20 {
+		b := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
+		to := b.insert(a.ep.Address())
+		v, err := b.d.View(t.Context(), to, 77, 0, 1) // connects, and says nothing
+		if v != nil || !errors.Is(err, provider.ErrKey) {
+			t.Fatalf("%v, %v", v, err)
+		}
+		testutil.Eventually(t, "connected", func() bool { return a.d.Stats().Peers == 1 })
+		var known provider.Peer
+		switch i % 4 {
+		case 1:
+			known = a.insert(b.ep.Address())
+		case 2:
+			a.must(a.ep.Recv(recvOp(make([]byte, 8), 1)))
+			b.must(b.ep.Send(mk(make([]byte, 8), to, 1)))
+			known = a.wait().Source
+		case 3:
+			b.must(b.ep.Send(mk(make([]byte, 8), to, 1))) // waits for a receive that comes later
+			testutil.Eventually(t, "arrived", func() bool { return a.unexpected(a.d.Peers()[0].Peer) > 0 })
+		}
+		b.must(b.d.Close())
+		testutil.Eventually(t, "gone", func() bool {
+			a.d.core.Lock()
+			defer a.d.core.Unlock()
+			return len(a.d.eps[0].pairs) == 0 && len(a.d.dead) == 0
+		})
+		if i%4 == 3 {
+			a.must(a.ep.Recv(recvOp(make([]byte, 8), 1)))
+			known = a.wait().Source
+		}
+		left := a.d.Peers()
+		if known == 0 {
+			if len(left) > 0 {
+				t.Fatalf("round %d: still known: %+v", i, left)
+			}
 			continue
 		}
-		b.poll() // takes requests; nobody takes its answers
-		p := ep.(*endpoint).pairs[0]
-		if most = max(most, p.asked); p.asked > maxAsked {
-			t.Fatalf("%d requests have no answer", p.asked)
+		if len(left) != 1 || left[0].Peer != known || left[0].State != "gone" {
+			t.Fatalf("round %d: %d was heard of, known are %+v", i, known, left)
 		}
-	}
-	if most < maxAsked {
-		t.Errorf("the bound of %d was not reached: %d", maxAsked, most)
-	}
-	s := &side{t: t, d: a.d, cq: cq}
-	for range n {
-		if c := s.wait(b); c.Err != nil {
-			t.Fatal(c.Err)
-		}
-	}
-	if p := ep.(*endpoint).pairs[0]; p.asked != 0 {
-		t.Errorf("%d requests are counted after the last answer", p.asked)
+		a.must(a.d.Remove(known))
 	}
 }
 
-// A peer that never stops talking gets its turn, and no more; what it has said is heard in the end.
-func TestSocketIsReadInTurns(t *testing.T) {
-	a, b, _, _ := connected(t, provider.EndpointConfig{})
-	const n = 100
-	q := a.d.pairs[0]
-	p := b.d.pairs[0]
-	known := len(q.segments)
-	for i := range uint32(n) {
-		f, err := newFile("some", pageSize, false, b.d.features)
-		b.must(err)
-		if _, err = p.sock.Send(announcement{{index: 1000 + i, size: pageSize}}.Append(nil), f.fd); err != nil {
-			t.Fatal(fmt.Errorf("announcement %d: %w", i, err))
+// Who answers a call with garbage, or with what is not sealed, or not at all, fails that call, and costs nothing.
+func TestBadWelcomes(t *testing.T) {
+	a := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
+	b := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
+	exchange(t, a, b)
+	other, err := newLanes(b.d.features)
+	a.must(err)
+	defer other.close()
+	home, lanes := b.d.home.fd, other.fd
+	wrong, err := wrongDescriptors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sys.CloseAll(wrong)
+	good := hello{kind: kindWelcome, inc: 5, boot: a.d.boot, layout: ourLayout, uid: a.d.uid, net: a.d.net, from: t.Name(), to: "x"}
+	with := func(change func(*hello)) []byte {
+		h := good
+		change(&h)
+		return h.Append(nil)
+	}
+	type answer struct {
+		wire []byte
+		fds  []*sys.FD
+	}
+	both := []*sys.FD{home, lanes}
+	answers := map[string]answer{
+		"nothing": {}, "garbage": {[]byte("HTTP/1.1 200 OK"), nil}, "half": {good.Append(nil)[:60], both}, "no descriptors": {good.Append(nil), nil},
+		"too many": {good.Append(nil), []*sys.FD{home, lanes, home}}, "swapped": {good.Append(nil), []*sys.FD{lanes, home}},
+		"a bell that is none": {with(func(h *hello) { h.features = hasBell }), []*sys.FD{home, lanes, lanes}},
+		"another layout":      {with(func(h *hello) { h.layout.home++ }), both}, "another boot": {with(func(h *hello) { h.boot[3]++ }), both},
+		"another name": {with(func(h *hello) { h.from = "y" }), both}, "a hello": {with(func(h *hello) { h.kind = kindHello }), both},
+		"segments": {announcement{{index: 1, size: pageSize}}.Append(nil), []*sys.FD{home}}, "a drop": {drop{1}.Append(nil), nil},
+		"a ring": {seal(appendHead(nil, kindBell), 0), nil}, "a refusal": {refusal{code: refuseUser, text: "no"}.Append(nil), nil},
+		"a segment that is none": {with(func(h *hello) { h.segments = []segmentInfo{{index: 0, size: pageSize}} }), []*sys.FD{home, lanes, wrong[0]}},
+		"a flood of descriptors": {good.Append(nil), append(wrong, wrong...)},
+	}
+	for i, fd := range wrong {
+		answers["home of kind "+string(rune('a'+i))] = answer{good.Append(nil), []*sys.FD{fd, lanes}}
+		answers["lanes of kind "+string(rune('a'+i))] = answer{good.Append(nil), []*sys.FD{home, fd}}
+	}
+	l, err := sys.ListenUnix(socketName(a.d.uid, t.Name()), sys.SeqPacket, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	before := takeStock(t)
+	for what, w := range answers {
+		a.must(a.ep.Send(mk(make([]byte, 8), a.insert(provider.Address("shm://"+t.Name())), 3)))
+		sock := accepted(t, l)
+		if w.wire != nil {
+			if _, err := sock.Send(w.wire, w.fds...); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			_ = sock.Close()
 		}
-		f.close()
-	}
-	a.poll()
-	if got := len(q.segments) - known; got == 0 || got > n/2 {
-		t.Errorf("one poll reads %d of %d messages", got, n)
-	}
-	for len(q.segments) < known+n {
-		if !a.d.Poll() {
-			t.Fatalf("nothing moves, and %d of %d messages are read", len(q.segments)-known, n)
+		// Gone it is where a welcome has said who it is.
+		if c := a.wait(); c.Context != 3 || !errors.Is(c.Err, provider.ErrUnreachable) && !errors.Is(c.Err, provider.ErrPeerGone) {
+			t.Errorf("%s: %+v", what, c)
 		}
+		_ = sock.Close()
 	}
+	exchange(t, a, b)
+	testutil.Eventually(t, "all descriptors and mappings are closed", func() bool {
+		now := takeStock(t)
+		return now.files <= before.files && now.maps <= before.maps
+	})
+}
+
+// accepted takes a connection and its hello.
+func accepted(t *testing.T, l sys.Socket) (sock sys.Socket) {
+	t.Helper()
+	testutil.Eventually(t, "it calls", func() (ok bool) {
+		var err error
+		sock, err = l.Accept()
+		return err == nil
+	})
+	testutil.Eventually(t, "it says hello", func() bool {
+		n, fds, err := sock.Recv(make([]byte, maxMessage), 8)
+		sys.CloseAll(fds)
+		return n > 0 && err == nil
+	})
+	return sock
+}
+
+// FuzzWords has a peer write any words to any places of its memory that this side reads, while this side uses all of it.
+func FuzzWords(f *testing.F) {
+	f.Add([]byte("\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00"))
+	f.Add([]byte("\x80\x00\xff\xff\xff\xff\xff\xff\xff\xff" + "\x20\x00\xff\xff\x00\x00\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, script []byte) {
+		a, b, ab, _ := twoSides(t, provider.DomainConfig{Progress: provider.Manual})
+		theirs := b.alloc(8192, peerBoth)
+		mine := a.alloc(8192, peerBoth)
+		_ = a.ep.Send(mk(make([]byte, 100000), ab, 1))
+		_ = a.ep.Recv(recvOp(make([]byte, 100), 1))
+		progress(t, "connected", func() bool { return a.peerState(ab) == "connected" }, b, a)
+		key := theirs.Key()
+		b.d.core.Lock()
+		p := b.d.pairs[0]
+		for ; len(script) >= 10 && p.state == pairUp; script = script[10:] {
+			place, value := int(script[0])|int(script[1])<<8, uint64(0)
+			for i := range 8 {
+				value |= uint64(script[2+i]) << (8 * i)
+			}
+			if place&1 == 0 {
+				word(p.mine.m.Bytes(), place/2*8%lanesSize).Store(value)
+			} else {
+				word(b.d.home.m.Bytes(), []int{homeArmed, homeTable}[place/2%2]+place/4*8%(64*entryLen)).Store(value)
+			}
+		}
+		b.d.core.Unlock()
+		_ = a.ep.Read(provider.Op{Local: provider.Segment{Bytes: make([]byte, 100)}, Peer: ab, Key: key, Context: 2})
+		_ = a.ep.Write(provider.Op{Local: provider.Segment{Bytes: make([]byte, 100)}, Peer: ab, Key: key, Context: 3})
+		_ = mine.Close()
+		for range 3 {
+			a.drainSome()
+			a.d.core.Lock()
+			a.d.core.Progress()
+			a.d.core.Unlock()
+		}
+	})
 }

@@ -26,6 +26,8 @@ func (p *pair) obey(r *record) error {
 		return p.serveAtomic(r)
 	case opOld:
 		return p.old(r)
+	case opLane:
+		return p.laneAgreed()
 	}
 	return errRecord
 }
@@ -163,12 +165,12 @@ func (p *pair) chunk(r *record) error {
 	switch {
 	case o.asked() && o.kind == provider.ReadDone:
 		o.local.Scatter(pos, b)
-		if last {
+		if last && !p.ended() {
 			return p.pieceDone(o, statusError(r.status))
 		}
-	case o.role == roleReceive:
+	case o.role == roleReceive && o.src == nil: // else we copy it ourselves
 		o.recv.Buffer.Scatter(o.at+pos, b)
-		if last {
+		if last && !p.ended() {
 			p.d.received(o, nil)
 		}
 	case o.role == roleServe:
@@ -225,7 +227,7 @@ func (p *pair) serveBytes(o *op, pos uint64, b []byte, last bool) {
 	if status != statusOK && o.err == nil {
 		o.err = statusError(status)
 	}
-	if !last {
+	if !last || p.ended() {
 		return
 	}
 	if o.err != nil {
@@ -238,6 +240,10 @@ func (p *pair) serveBytes(o *op, pos uint64, b []byte, last bool) {
 
 // failAll ends all that waits for the peer.
 func (p *pair) failAll(why error) {
+	p.cut.Store(true)
+	if p.mine != nil {
+		p.mine.ended.Store(1) // before anything that the peer may still copy from is used anew
+	}
 	p.messages, p.notes, p.rmas, p.streams, p.writing = deque[*op]{}, deque[*op]{}, deque[*op]{}, deque[stream]{}, nil
 	for p.replies.len() > 0 {
 		p.said(p.replies.pop())

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -52,7 +53,7 @@ type cross struct {
 	read   func(pid int, remote uint64, local []byte, g sys.Guard, f sys.Features) error
 }
 
-// closed says whether the options keep peers from reading our memory.
+// crossClosed says whether the options keep peers from reading our memory.
 func (o *options) crossClosed() bool {
 	var missing *sys.UnsupportedError
 	return o.cma == cmaOff || errors.As(o.features.Check(sys.CrossMemory), &missing) && missing.Err == nil
@@ -130,7 +131,7 @@ func (p *pair) crossLost(err error) {
 		return
 	}
 	p.d.said["cma"] = true
-	p.d.log.Info("shm: reads of registered memory wake its owner, and wait for one in manual mode: process_vm_readv does not work here (ptrace_scope, seccomp, namespaces); nothing else changes",
+	p.d.tell(slog.LevelInfo, "reads of registered memory wake its owner, and wait for one in manual mode: process_vm_readv does not work here (ptrace_scope, seccomp, namespaces); nothing else changes",
 		"peer", p.peer.text, "error", err)
 }
 
@@ -169,19 +170,14 @@ func (p *pair) crossNow(o *op) int {
 	d := p.d
 	o.role = roleCopying
 	p.ep.copying++
-	p.users++
 	d.core.Unlock()
 	err := p.crossCopy(o, at, o.start, s.Len)
 	d.core.Lock()
 	o.role = roleQueued
 	p.users--
-	if p.ep.copying--; p.ep.copying == 0 && p.ep.closed {
-		d.copied.Broadcast()
-	}
+	p.ep.copyDone()
 	if p.state != pairUp { // who ended the pair has left the operation to us, with an error
-		if p.state == pairEnded && p.users == 0 {
-			d.dead = append(d.dead, p)
-		}
+		p.parts()
 		return foundError
 	}
 	return p.crossed(o, s, err)
@@ -231,11 +227,14 @@ func (p *pair) crossWay(o *op, s provider.RemoteSegment) (uint64, int) {
 func (p *pair) crossCopy(o *op, at, pos, n uint64) error {
 	for n > 0 {
 		to := o.local.At(pos)
-		to = to[:min(uint64(len(to)), n)]
+		to = to[:min(uint64(len(to)), n, cutEvery)]
 		if err := p.cross.read(p.pid, at, to, p.cross.guard, p.d.features); err != nil {
 			return err
 		}
 		k := uint64(len(to))
+		if p.cut.Load() {
+			return provider.ErrPeerGone // the operation has the reason
+		}
 		at, pos, n = at+k, pos+k, n-k
 	}
 	return nil
@@ -254,7 +253,6 @@ func (p *pair) crossed(o *op, s provider.RemoteSegment, err error) int {
 		p.cross.reads++
 		return foundDone
 	}
-	o.within = 0
 	switch {
 	case errors.Is(err, syscall.ESRCH): // it is dying: what waits for it will be told so
 	case p.d.opts.cma == cmaOn:

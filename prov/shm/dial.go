@@ -18,7 +18,7 @@ func (p *pair) connect() {
 	var err error
 	if p.peer.why != nil {
 		err = p.peer.why
-	} else if p.self {
+	} else if p.peer.addr.agrees(p.ep.addr) {
 		err = p.connectSelf()
 	} else {
 		err = p.dial()
@@ -33,6 +33,7 @@ func (p *pair) connectSelf() error {
 	if err := p.prepare(); err != nil {
 		return err
 	}
+	p.self = true
 	p.inc, p.uid, p.pid = p.ep.inc, p.d.uid, os.Getpid()
 	lanes, err := again(p.mine.file)
 	if err != nil {
@@ -215,6 +216,7 @@ func (p *pair) untake() {
 func (p *pair) ready(e sys.Events) {
 	if e.Has(sys.WriteReady) && p.jammed {
 		p.announce()
+		p.parts()
 	}
 	p.listen(heardInTurn)
 }
@@ -234,7 +236,7 @@ func (p *pair) listen(n int) {
 	for ; p.token != 0 && p.hear(); n-- {
 		if n == 1 {
 			p.d.news.Store(true)
-			p.d.more = true
+			p.d.core.Later()
 			return
 		}
 	}
@@ -247,14 +249,17 @@ func (p *pair) hear() bool {
 	switch {
 	case errors.Is(err, sys.ErrWouldBlock):
 		return false
-	case errors.Is(err, sys.ErrDescriptors):
+	case errors.Is(err, sys.ErrDescriptors) && p.state != pairEnded:
 		if p.starved++; p.starved > starvedMost {
 			p.badMessage(err)
 		} else {
 			p.d.starve(p.sock.FD, p.token, err)
 		}
 		return false
-	case errors.Is(err, sys.ErrMessage):
+	}
+	p.d.core.Later() // it may be what somebody waits for who would have been woken by it
+	switch {
+	case errors.Is(err, sys.ErrMessage) && p.state != pairEnded:
 		p.badMessage(err)
 		return false
 	case err != nil:
@@ -262,8 +267,14 @@ func (p *pair) hear() bool {
 		if !errors.Is(err, io.EOF) {
 			why = fmt.Errorf("%w: %w", provider.ErrPeerGone, err)
 		}
+		if p.state != pairDialing {
+			p.away()
+		}
 		p.lost(why)
 		return false
+	case p.state == pairEnded:
+		sys.CloseAll(fds)
+		return true
 	}
 	p.starved = 0
 	kind, body, err := parseHead(b[:n])
@@ -318,6 +329,8 @@ func (p *pair) understand(kind uint16, body []byte, fds []*sys.FD) error {
 		return p.moreSegments(body, fds)
 	case kind == kindDrop && (p.state == pairUp || p.state == pairDraining):
 		return p.fewerSegments(body)
+	case kind == kindLane && (p.state == pairUp || p.state == pairDraining):
+		return p.laneOffered(body, fds)
 	case kind == kindBell && (p.state == pairUp || p.state == pairDraining):
 		p.d.rungOnce()
 		return nil
@@ -355,5 +368,8 @@ func (p *pair) refused(f refusal) {
 		p.unreachable(fmt.Errorf("%w: it says: %s", provider.ErrUnreachable, f.text))
 		return
 	}
-	p.lost(fmt.Errorf("%w: it says: %s", provider.ErrPeerGone, f.text))
+	p.saidEnd = true
+	if p.state != pairDraining {
+		p.lost(fmt.Errorf("%w: it says: %s", provider.ErrPeerGone, f.text))
+	}
 }

@@ -36,29 +36,31 @@ type domain struct {
 	epoch  uint64        // of the doorbell
 	news   atomic.Bool
 	ticks  uint64
-	copied *sync.Cond
+	copied *sync.Cond // a copy outside of the lock has ended, or what waits for these
 
 	av       provutil.AV[*peer]
 	byName   map[string][]*peer // not the dead
 	eps      []*endpoint
 	queues   []*provutil.CQ
 	counters []*provutil.Counter
-	pairs    []*pair // to poll
-	dirty    []*pair // to publish
-	dead     []*pair // to release
-	foreign  foreign // of all pairs
-	ghosts   []*peer // oldest first
-	gone     bool    // a peer has died: directed receives may have to end
+	pairs    []*pair           // to poll
+	dirty    []*pair           // to publish
+	dead     []*pair           // to release
+	parting  []*pair           // that have ended, of which the other side has not
+	foreign  foreign           // of all pairs
+	ghosts   []*peer           // oldest first
+	litter   []sys.UnixAddress // sockets of the dead in the folder
+	gone     bool              // a peer has died: directed receives may have to end
 
 	ops     provutil.Pool[op]
 	bufs    provutil.Buffers
-	locals  spares[provider.Segment]
-	remotes spares[provider.RemoteSegment]
+	locals  provutil.Spares[provider.Segment]
+	remotes provutil.Spares[provider.RemoteSegment]
 	bounces []*bounce
 	atomics provutil.Atomics
 	restart []*endpoint // with stalled receives
-	more    bool        // a call has left work that can go on
 	stuck   bool        // a message waits for a receive or a place
+	looks   bool        // somebody looks for messages that nobody waits for
 	chunked uint64      // bytes that chunks have brought
 	hunger
 
@@ -68,7 +70,9 @@ type domain struct {
 
 	stats      provider.Stats
 	said       map[string]bool
-	closed     bool
+	closed     bool // or closing
+	down       bool
+	closing    int // endpoints whose close has begun and not ended
 	background context.Context
 }
 
@@ -86,6 +90,7 @@ func (d *domain) open(c provider.DomainConfig) (err error) {
 	if c.Tracer != nil {
 		d.tracer = *c.Tracer
 	}
+	d.ops.Veil()
 	d.info.Progress = []provider.Progress{c.Progress}
 	if d.poller, err = sys.NewPoller(); err != nil {
 		return systemError(err)
@@ -155,22 +160,34 @@ func (d *domain) Stats() provider.Stats {
 func (d *domain) warnOnce(key, what string, err error) {
 	if !d.said[key] {
 		d.said[key] = true
-		d.log.Warn("shm: "+what, "error", err)
+		d.tell(slog.LevelWarn, what, "error", err)
 	}
+}
+
+// tell tells the logger, when the lock is given back: it may be slow, and may ask the domain.
+func (d *domain) tell(level slog.Level, what string, args ...any) {
+	d.core.After(func() { d.log.Log(d.background, level, "shm: "+what, args...) })
 }
 
 // Close ends everything. Views stay readable.
 func (d *domain) Close() error {
 	d.core.Lock()
 	if d.closed {
+		for !d.down {
+			d.copied.Wait()
+		}
 		d.core.Unlock()
 		return nil
 	}
+	d.closed = true
 	for len(d.eps) > 0 {
 		d.eps[0].close()
 	}
-	d.closed = true
+	for d.closing > 0 { // by others
+		d.copied.Wait()
+	}
 	d.reap()
+	d.sweepLitter()
 	queues, counters := d.queues, d.counters
 	d.queues, d.counters = nil, nil
 	d.core.Unlock()
@@ -182,6 +199,7 @@ func (d *domain) Close() error {
 	}
 	d.core.Stop()
 	d.vigil.end()
+	d.arena.stop()
 	d.core.Lock()
 	defer d.core.Unlock()
 	d.av.Each(func(_ provider.Peer, _ provider.Address, v **peer) {
@@ -189,10 +207,17 @@ func (d *domain) Close() error {
 			(*v).pairs[0].end(provider.ErrClosed, nil)
 		}
 	})
+	for len(d.parting) > 0 { // our memory is used for nothing else any more
+		p := d.parting[0]
+		p.away()
+		p.parts()
+	}
 	d.reap()
 	d.endHunger()
 	_ = d.poller.Close()
 	d.arena.close()
 	d.home.close()
+	d.down = true
+	d.copied.Broadcast()
 	return nil
 }

@@ -41,6 +41,7 @@ type endpoint struct {
 	strangers []*stranger // oldest first
 	pairs     []*pair
 	closed    bool
+	closing   bool // a close has begun and not ended
 }
 
 var _ provider.Endpoint = (*endpoint)(nil)
@@ -187,12 +188,17 @@ func (ep *endpoint) Close() error {
 }
 
 func (ep *endpoint) close() {
+	d := ep.d
 	if ep.closed {
+		for ep.closing {
+			d.copied.Wait()
+		}
 		return
 	}
-	d := ep.d
 	d.Flush()
-	ep.closed = true
+	ep.closed, ep.closing = true, true
+	d.closing++
+	d.eps = without(d.eps, ep)
 	ep.unlisten()
 	for len(ep.strangers) > 0 {
 		ep.strangers[0].close(refusal{code: refuseClosed, text: "the endpoint closes"})
@@ -207,12 +213,10 @@ func (ep *endpoint) close() {
 	})
 	d.waitCopies(ep)
 	ep.detach()
-	for i, e := range d.eps {
-		if e == ep {
-			d.eps = append(d.eps[:i], d.eps[i+1:]...)
-			break
-		}
-	}
+	ep.closing = false
+	d.closing--
+	d.copied.Broadcast()
+	d.reap()
 }
 
 // Cancel takes back a posted receive or an operation that has not started.

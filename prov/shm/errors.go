@@ -20,6 +20,8 @@ func systemError(err error) error {
 		return fmt.Errorf("%w: %w", provider.ErrNoMemory, err)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
 		return fmt.Errorf("%w: nobody listens there: %w", provider.ErrUnreachable, err)
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET): // it closed between our call and our first word
+		return fmt.Errorf("%w: it has gone before it answered: %w", provider.ErrUnreachable, err)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w: another endpoint has this name: %w", provider.ErrBusy, err)
 	}

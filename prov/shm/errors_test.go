@@ -2,7 +2,9 @@ package shm
 
 import (
 	"errors"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -42,6 +44,18 @@ func TestErrorsNameOnce(t *testing.T) {
 			t.Errorf("%v, want %q once", err, want)
 		} else if _, twice := errors.AsType[*provider.OpError](oe.Err); twice {
 			t.Errorf("%v is one within another", err)
+		}
+	}
+}
+
+// What the kernel says becomes what a program can test for.
+func TestSystemErrors(t *testing.T) {
+	for errno, want := range map[syscall.Errno]error{
+		syscall.EMFILE: provider.ErrNoMemory, syscall.ENOSPC: provider.ErrNoMemory, syscall.ECONNREFUSED: provider.ErrUnreachable,
+		syscall.EPIPE: provider.ErrUnreachable, syscall.ECONNRESET: provider.ErrUnreachable, syscall.EADDRINUSE: provider.ErrBusy,
+	} {
+		if err := systemError(os.NewSyscallError("x", errno)); !errors.Is(err, want) || !errors.Is(err, errno) {
+			t.Errorf("%v became %v", errno, err)
 		}
 	}
 }

@@ -28,6 +28,7 @@ const (
 	kindSegments = 4 // more arena segments
 	kindDrop     = 5 // segments that are no longer used
 	kindBell     = 6 // a ring, from who could not be given an eventfd; no body
+	kindLane     = 8 // a larger data lane
 )
 
 // errMessage is wrapped by all that a socket message can have wrong.

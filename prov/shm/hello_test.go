@@ -36,6 +36,8 @@ func parse(b []byte) (any, error) {
 		return parseAnnouncement(body)
 	case kindDrop:
 		return parseDrop(body)
+	case kindLane:
+		return parseLaneOffer(body)
 	}
 	return nil, errMessage
 }
@@ -54,6 +56,7 @@ func messages() []struct {
 		wire  []byte
 	}{
 		{someHello(), someHello().Append(nil)}, {welcome, welcome.Append(nil)}, {f, f.Append(nil)}, {a, a.Append(nil)}, {d, d.Append(nil)},
+		{laneOffer(1 << 20), laneOffer(1 << 20).Append(nil)},
 	}
 }
 
@@ -149,6 +152,8 @@ func FuzzMessage(f *testing.F) {
 		case announcement:
 			again = m.Append(nil)
 		case drop:
+			again = m.Append(nil)
+		case laneOffer:
 			again = m.Append(nil)
 		}
 		if !bytes.Equal(again, wire) {

@@ -50,7 +50,7 @@ func (s *side) quiet() {
 
 // A peer's memory that there are no descriptors for waits, the peer stays, and it goes on when there are.
 func TestWantOfDescriptors(t *testing.T) {
-	a, b, ab, _ := connected(t, provider.EndpointConfig{})
+	a, b, ab, _ := joined(t, provider.EndpointConfig{})
 	m := b.alloc(1<<16, peerBoth)
 	copy(m.Bytes(), "here")
 	eat := fast(t)
@@ -93,7 +93,7 @@ func TestWantOfDescriptorsToAccept(t *testing.T) {
 
 // What cannot wait fails for what it is: no breach of the peer's.
 func TestWantOfDescriptorsIsNoBreach(t *testing.T) {
-	a, b, ab, ba := connected(t, provider.EndpointConfig{})
+	a, b, ab, ba := joined(t, provider.EndpointConfig{})
 	m := b.alloc(1<<16, peerBoth)
 	a.must(a.ep.Recv(recvOp(make([]byte, 1<<16), 1)))
 	b.must(b.ep.Send(provider.Op{Local: provider.Segment{Bytes: m.Bytes(), Memory: m}, Peer: ba, Context: 2}))

@@ -11,6 +11,7 @@ type kept struct {
 	off     uint64
 	cost    uint64
 	ack     bool
+	grows   bool
 	claimed bool
 	why     error // the sender is gone, and the message with it
 }

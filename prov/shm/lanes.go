@@ -15,6 +15,7 @@ import (
 //	   128 u64 control records that this side has read and is done with
 //	   192 u64 1 while this side waits for a credit or a count of the other: ring when one changes
 //	   256 u64 hazard slots in use, from the first
+//	   320 u64 1 once this side has ended the pair: what it had sent in its memory may be something else now
 //	  4096 the hazard slots, 4096 of u64: keys of the other's blocks that this side uses
 //	 36864 the control lane, 64 KiB
 //	102400 the data lane, 64 KiB
@@ -24,6 +25,7 @@ const (
 	laneControlDone   = 128
 	laneWants         = 192
 	laneHazardsInUse  = 256
+	laneEnded         = 320
 	laneHazards       = pageSize
 	hazardSlots       = 4096
 	laneControl       = laneHazards + hazardSlots*8
@@ -42,6 +44,7 @@ type lanes struct {
 	*file
 	dataCredit, controlCredit *atomic.Uint64
 	controlDone, wants, inUse *atomic.Uint64
+	ended                     *atomic.Uint64
 }
 
 func newLanes(f sys.Features) (*lanes, error) {
@@ -53,6 +56,7 @@ func newLanes(f sys.Features) (*lanes, error) {
 	return &lanes{
 		file: file, dataCredit: word(b, laneDataCredit), controlCredit: word(b, laneControlCredit),
 		controlDone: word(b, laneControlDone), wants: word(b, laneWants), inUse: word(b, laneHazardsInUse),
+		ended: word(b, laneEnded),
 	}, nil
 }
 
@@ -64,6 +68,7 @@ type foreignLanes struct {
 	m                         *sys.Mapping
 	dataCredit, controlCredit *atomic.Uint64
 	controlDone, wants, inUse *atomic.Uint64
+	ended                     *atomic.Uint64
 }
 
 func newForeignLanes(m *sys.Mapping) foreignLanes {
@@ -71,6 +76,7 @@ func newForeignLanes(m *sys.Mapping) foreignLanes {
 	return foreignLanes{
 		m: m, dataCredit: word(b, laneDataCredit), controlCredit: word(b, laneControlCredit),
 		controlDone: word(b, laneControlDone), wants: word(b, laneWants), inUse: word(b, laneHazardsInUse),
+		ended: word(b, laneEnded),
 	}
 }
 

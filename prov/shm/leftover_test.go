@@ -53,7 +53,7 @@ func TestStaleSocketHasASuccessor(t *testing.T) {
 
 // What came with a welcome that is no good is let go of: the next one brings its own.
 func TestBadWelcomeLeavesNothing(t *testing.T) {
-	a, b, ab, _ := connected(t, provider.EndpointConfig{})
+	a, b, ab, _ := joined(t, provider.EndpointConfig{})
 	a.d.core.Lock()
 	defer a.d.core.Unlock()
 	p := a.ep.(*endpoint).newPair(*a.d.av.Lookup(ab))

@@ -161,7 +161,6 @@ func (v *vigil) run() {
 			v.d.core.Lock()
 			v.d.mourn()
 			v.d.reap()
-			v.d.unfinished()
 			v.d.core.Unlock()
 			continue
 		}

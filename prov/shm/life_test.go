@@ -69,12 +69,12 @@ func mortal(args []string) error {
 		said = append(said, ep.Address())
 	}
 	fmt.Println("ready", uint64(m.Key()), fmt.Sprint(said...))
-	fmt.Fscanln(os.Stdin) //nolint:errcheck // a line, or the end
+	fmt.Fscanln(os.Stdin) // a line, or the end
 	if err := d.Close(); err != nil {
 		return err
 	}
 	fmt.Println("closed", ballast[0])
-	fmt.Fscanln(os.Stdin) //nolint:errcheck // as above
+	fmt.Fscanln(os.Stdin) // as above
 	return nil
 }
 
@@ -258,8 +258,8 @@ func TestNoticeOthers(t *testing.T) {
 		}
 		lent[p.lent] = true
 	}
-	if v := a.d.vigil; len(lent) != lifeWords+1 || len(v.free) != 0 || len(v.watched) != lifeWords-1 {
-		t.Errorf("%d words lent, %d left, %d watched", len(lent), len(v.free), len(v.watched))
+	if v := a.d.vigil; len(lent) != lifeWords+1 || len(v.free) != 0 || v.count() != lifeWords-1 {
+		t.Errorf("%d words lent, %d left, %d watched", len(lent), len(v.free), v.count())
 	}
 	a.d.core.Unlock()
 	child.Kill()
@@ -280,9 +280,16 @@ func TestNoticeOthers(t *testing.T) {
 	testutil.Eventually(t, "the pairs have ended", func() bool { return a.d.Stats().Peers == 0 })
 	a.d.core.Lock()
 	defer a.d.core.Unlock()
-	if v := a.d.vigil; len(v.free) != lifeWords || len(v.watched) != 0 {
-		t.Errorf("%d words are free, %d are watched", len(v.free), len(v.watched))
+	if v := a.d.vigil; len(v.free) != lifeWords || v.count() != 0 {
+		t.Errorf("%d words are free, %d are watched", len(v.free), v.count())
 	}
+}
+
+// count is how many words it watches.
+func (v *vigil) count() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.watched)
 }
 
 // ownWord is the first word of life of a domain, which has taken up its vigil.
@@ -325,11 +332,7 @@ func TestHostileWord(t *testing.T) {
 		if _, err := sys.FutexWake(w, 1); err != nil {
 			t.Fatal(err)
 		}
-		testutil.Eventually(t, "it is watched no more", func() bool {
-			a.d.vigil.mu.Lock()
-			defer a.d.vigil.mu.Unlock()
-			return len(a.d.vigil.watched) == 0
-		})
+		testutil.Eventually(t, "it is watched no more", func() bool { return a.d.vigil.count() == 0 })
 		if l := lifeIn(b.d.home.m, 1); (l.word != nil) != (v&sys.OwnerWaits != 0) {
 			t.Errorf("a peer with %#x has a word: %v", v, l.word != nil)
 		}

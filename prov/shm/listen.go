@@ -254,6 +254,8 @@ func (s *stranger) check(h *hello) refusal {
 		return refusal{refuseUser, fmt.Sprintf("user %d is not allowed", s.uid)}
 	case h.to != ep.addr.name || h.want != 0 && h.want != ep.inc:
 		return refusal{refuseName, "the endpoint with this name is another one"}
+	case h.inc == ep.inc || h.address(s.uid).agrees(ep.anyOfName()):
+		return refusal{refuseName, "this is what the endpoint itself is called"}
 	case h.boot != ep.d.boot:
 		return refusal{refuseLayout, "another boot id"}
 	case h.layout != ourLayout:
@@ -262,6 +264,13 @@ func (s *stranger) check(h *hello) refusal {
 		return refusal{refuseLayout, fmt.Sprintf("%d descriptors instead of %d", len(s.fds), h.descriptors())}
 	}
 	return refusal{}
+}
+
+// anyOfName is the endpoint's address without the incarnation: nobody else has it while the endpoint listens.
+func (ep *endpoint) anyOfName() address {
+	a := ep.addr
+	a.inc = 0
+	return a
 }
 
 // ourLayout is what both sides must have.

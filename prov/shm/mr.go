@@ -92,6 +92,9 @@ func (d *domain) mark(memory []byte) (n int) {
 	return n + len(recvs)
 }
 
+// ChecksMemory says that begin, sendShort and beginRecv look at the memory of segments.
+func (d *domain) ChecksMemory() {}
+
 // Owns says whether a segment may name the memory. Locked.
 func (d *domain) Owns(m provider.Memory) bool {
 	own, ok := m.(*memory)

@@ -84,53 +84,42 @@ func (d *domain) posted(kind provider.Kind, o *provider.Op, err error) error {
 }
 
 func (ep *endpoint) send(kind provider.Kind, o *provider.Op) error {
+	if ep.sendShort(kind, o) {
+		return nil
+	}
 	p, err := ep.begin(kind, o)
 	if err != nil {
 		return err
-	}
-	if n := len(o.Local.Bytes); p.state == pairUp && p.messages.len() == 0 && p.notes.len() == 0 && len(p.writing) == 0 && p.wroteAt == p.saidAfter &&
-		o.Flags&(provider.Fence|provider.DeliveryComplete) == 0 && o.Locals == nil && n <= maxInline && p.putShort(kind, o) {
-		p.out(o.Flags) // first: the rest is no part of the latency, and the peer polls the line that we have just taken
-		p.sent(n)
-		c := &ep.d.scratch
-		*c = provider.Completion{Context: o.Context, Kind: kind, Len: uint64(n), Source: p.peer.id}
-		ep.count(c)
-		ep.push(ep.sendCQ, o.Flags.Has(provider.Quiet))
-		return nil
 	}
 	n := p.newOp(kind, o)
 	n.pin(o)
 	p.messages.push(n)
 	p.start()
 	p.out(o.Flags)
-	ep.d.unfinished()
 	return nil
 }
 
-// unfinished has the engine go on with what a call has left because it would have taken too long.
-func (d *domain) unfinished() {
-	if d.more {
-		d.more = false
-		d.core.Nudge()
-	}
-}
-
-// start goes on with what was queued, or connects.
+// start goes on with what was queued, or connects, or ends it.
 func (p *pair) start() {
 	switch p.state {
 	case pairNew:
 		p.connect()
 	case pairUp:
 		p.push()
+	case pairDraining: // it takes nothing any more
+		p.failAll(p.peer.why)
 	}
 }
 
-// out publishes what a post has made, unless another follows at once.
+// out publishes what a post has made, and those before, unless another follows at once.
 func (p *pair) out(f provider.Flags) {
 	if f.Has(provider.More) {
 		p.later()
-	} else {
-		p.publish()
+		return
+	}
+	p.publish()
+	if len(p.d.dirty) > 0 {
+		p.d.Flush()
 	}
 }
 
@@ -180,7 +169,7 @@ func (p *pair) inline(kind provider.Kind, f provider.Flags, tag, data uint64, v 
 	}
 	b, err := p.data.Reserve(recordLen(r.op, r.flags) + int(v.Len()))
 	if err != nil {
-		return p.noRoom(err)
+		return p.dataFull(err)
 	}
 	v.Gather(0, b[r.put(b):])
 	p.commit(&r)
@@ -197,7 +186,8 @@ func (p *pair) commit(r *record) {
 
 // pushMessages starts what goes into the data lane, each kind in its order.
 func (p *pair) pushMessages() bool {
-	moved := p.pushLane(&p.notes)
+	moved := p.moveLane()
+	moved = p.pushLane(&p.notes) || moved
 	return p.pushLane(&p.messages) || moved
 }
 
@@ -266,12 +256,21 @@ func (p *pair) startLarge(o *op) bool {
 	if o.length <= eagerMax {
 		if block := p.takeBlock(true); block != nil {
 			r := record{op: opPlaced, context: o.id, words: [3]uint64{o.tag, place(block.seg, int(o.length)), block.off}}
-			o.local.Gather(0, block.bytes)
+			grows := p.grows(o)
+			if grows {
+				r.flags = recGrows
+				block.grown.Store(0)
+			} else {
+				o.local.Gather(0, block.bytes)
+			}
 			if !p.place(o, &r) {
 				p.giveBlock(block)
 				return false
 			}
 			o.block, o.role = block, roleAck
+			if grows {
+				p.grow(o)
+			}
 			return true
 		}
 		if p.state != pairUp {
@@ -301,7 +300,7 @@ func (p *pair) place(o *op, r *record) bool {
 	p.head(r, o.kind, o.flags, o.data)
 	b, err := p.data.Reserve(recordLen(r.op, r.flags))
 	if err != nil {
-		return p.noRoom(err)
+		return p.dataFull(err)
 	}
 	r.put(b)
 	p.commit(r)
@@ -321,6 +320,7 @@ func (p *pair) accept(r *record) bool {
 		var n uint64
 		k.seg, n = unplace(r.words[1])
 		k.off, a.len, k.ack = r.words[2], n, true
+		k.grows = r.flags&recGrows != 0
 	case opOffer:
 		a.len = r.words[1]
 		if p.state == pairDraining {
@@ -329,6 +329,9 @@ func (p *pair) accept(r *record) bool {
 	}
 	if recv := p.ep.matcher.Match(a.tagged, a.source, a.tag); recv != nil {
 		return p.ep.give(recv, &a, &k, r.payload)
+	}
+	if k.grows && p.state == pairUp && !p.grownUp(&k, a.len) {
+		return false
 	}
 	return p.keep(&a, &k, r.payload)
 }

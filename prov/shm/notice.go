@@ -35,12 +35,9 @@ func (p *pair) noticed() {
 	}
 	// Whoever lives nevertheless, as a process whose threads are killed one by one, learns that it is taken for dead.
 	_, _ = p.sock.Send(refusal{code: refuseClosed, text: "your word of life says that you have died"}.Append(nil))
-	if p.jammed {
-		p.jammed = false
-		p.d.wantWrite(p.sock.FD, p.token, false)
-	}
 	p.obeyRest()
 	if p.state == pairUp { // else it broke the protocol
+		p.early = true
 		p.expire(fmt.Errorf("%w: it has died", provider.ErrPeerGone))
 	}
 }
@@ -48,6 +45,7 @@ func (p *pair) noticed() {
 // expire fails what waits for the peer, and takes what it has left.
 func (p *pair) expire(why error) {
 	p.state = pairDraining
+	p.jam(false)
 	p.d.bury(p.peer, why)
 	p.failAll(why)
 	p.dropKept(why, opOffer) // their bytes will not come
@@ -55,7 +53,7 @@ func (p *pair) expire(why error) {
 }
 
 // dying says whether the peer was noticed early, and its socket has not ended.
-func (p *pair) dying() bool { return p.state == pairDraining && p.token != 0 }
+func (p *pair) dying() bool { return p.state == pairDraining && p.early && !p.parted }
 
 // spent says whether nothing is left of what the peer has sent.
 func (p *pair) spent() bool {
@@ -70,7 +68,6 @@ func (p *peer) left(ep *endpoint) bool {
 
 // buried is the end of the socket of a peer that was noticed before.
 func (p *pair) buried() {
-	p.hangUp()
 	p.d.sweep(p.peer)
 	if !p.reading && !p.obeying { // else who reads goes on with it
 		p.drain()

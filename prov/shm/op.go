@@ -1,6 +1,8 @@
 package shm
 
 import (
+	"sync/atomic"
+
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/provutil"
 )
@@ -56,10 +58,12 @@ type op struct {
 	block *bounce // lent
 
 	// receives
-	recv *provutil.Recv
-	at   uint64 // Multi: where in the buffer
-	arr  arrival
-	src  []byte // the message, in the sender's memory
+	recv  *provutil.Recv
+	at    uint64 // Multi: where in the buffer
+	arr   arrival
+	src   []byte          // the message, in the sender's memory
+	grown *atomic.Uint64  // how many bytes of src are there; nil: all
+	seg   *foreignSegment // where src lies
 
 	// served writes
 	target  *memory
@@ -108,15 +112,15 @@ func (p *pair) newOp(kind provider.Kind, o *provider.Op) *op {
 	n := p.bareOp(kind, roleQueued)
 	n.flags, n.context = o.Flags, o.Context
 	n.local = provutil.VectorOf(o)
-	n.local.More = p.d.locals.clone(o.Locals)
+	n.local.More = p.d.locals.Clone(o.Locals)
 	n.length = n.local.Len()
 	n.tag, n.data = o.Tag, o.Data
 	n.key, n.offset = o.Key, o.Offset
-	n.remotes = p.d.remotes.clone(o.Remotes)
+	n.remotes = p.d.remotes.Clone(o.Remotes)
 	if o.Flags.Has(provider.Inject) {
 		n.own = p.d.bufs.Get(int(n.length))
 		n.local.Gather(0, n.own)
-		p.d.locals.put(n.local.More)
+		p.d.locals.Put(n.local.More)
 		n.local = provutil.Vector{First: n.own}
 	}
 	p.seq++
@@ -148,8 +152,12 @@ func (d *domain) free(o *op) {
 	if o.block != nil {
 		o.pair.giveBlock(o.block)
 	}
-	d.locals.put(o.local.More)
-	d.remotes.put(o.remotes)
+	if o.seg != nil {
+		o.seg.users--
+		o.seg.unmap()
+	}
+	d.locals.Put(o.local.More)
+	d.remotes.Put(o.remotes)
 	d.ops.Put(o.id)
 }
 
@@ -169,8 +177,11 @@ func (d *domain) finish(o *op, err error) {
 		c.Len = 0
 		c.Err = fail(o.kind.String(), p.peer.text, err)
 	}
-	quiet := o.flags.Has(provider.Quiet)
+	quiet, counts := o.flags.Has(provider.Quiet), o.kind
+	if o.atomic.result != nil {
+		counts = provider.ReadDone // so libfabric's FI_READ has it: what brings something back is a read
+	}
 	d.free(o)
-	ep.count(c)
+	ep.counters[counts].Done(c.Err)
 	ep.push(ep.sendCQ, quiet)
 }

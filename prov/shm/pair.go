@@ -3,7 +3,9 @@ package shm
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/provutil"
@@ -27,9 +29,9 @@ type pair struct {
 	ep      *endpoint
 	peer    *peer
 	state   pairState
-	failed  error // why it has ended
-	lostWhy error // the peer is gone, and what it left was not looked at yet
-	self    bool
+	failed  error  // why it has ended
+	lostWhy error  // the peer is gone, and what it left was not looked at yet
+	self    bool   // it is of an endpoint with itself; connectSelf alone says so
 	uid     uint32 // the peer's user
 	other   bool   // the peer is another process
 	lent    uint32 // our word of life that it watches, from 1 on; 0 is none
@@ -41,7 +43,18 @@ type pair struct {
 	sock   sys.Socket
 	token  uint64
 	parked *stranger
-	hears  []*provutil.Counter // of those who wait until the pair is up, or is not to be
+
+	// parting
+	early   bool   // the peer was noticed by its word of life
+	saidEnd bool   // the peer has said that it has ended the pair
+	parted  bool   // the peer uses nothing of ours any more
+	shut    bool   // we have said that we use nothing of the peer's any more
+	lingers bool   // in d.parting
+	word    []byte // what we have to say at the end
+	copied  atomic.Uint64
+	cut     atomic.Bool // copies outside of the lock stop
+
+	hears []*provutil.Counter // of those who wait until the pair is up, or is not to be
 
 	// memory
 	mine      *lanes
@@ -64,6 +77,7 @@ type pair struct {
 	rung      uint64        // the epoch of the peer's for which we have rung
 
 	rings
+	growth      growth
 	controlSent uint64 // records
 	controlRead uint64
 	wroteAt     uint64 // controlSent after the last part of a write
@@ -82,6 +96,7 @@ type pair struct {
 	streams  deque[stream]
 	flying   deque[flight]
 	copies   deque[*op] // receives that copy out of the peer's arena
+	growths  int        // of these, messages that grow: no later message overtakes them
 	blocks   int        // bounce blocks out
 	eager    int        // of these, with messages that wait for a receive
 	served   int        // writes of the peer that run
@@ -99,7 +114,6 @@ type pair struct {
 // newPair makes the pair, with nothing in it.
 func (ep *endpoint) newPair(to *peer) *pair {
 	p := &pair{d: ep.d, ep: ep, peer: to, inc: to.addr.inc}
-	p.self = to.addr.agrees(ep.addr)
 	to.pairs = append(to.pairs, p)
 	ep.pairs = append(ep.pairs, p)
 	return p
@@ -218,15 +232,15 @@ func (p *pair) end(why error, word *refusal) {
 	}
 	wasUp := p.state == pairUp || p.state == pairDraining
 	if word != nil && p.state == pairUp && !p.self {
-		_, _ = p.sock.Send(word.Append(nil))
+		p.word = word.Append(nil)
 	}
 	p.state, p.failed = pairEnded, why
-	p.hangUp()
 	p.d.vigil.forget(p)
 	p.unlend()
 	if wasUp {
-		p.d.arena.unwatch(&p.theirs)
 		p.d.stats.Peers--
+	} else {
+		p.hangUp()
 	}
 	p.failAll(why)
 	p.failReceives(why)
@@ -239,6 +253,10 @@ func (p *pair) end(why error, word *refusal) {
 	p.tell()
 	p.d.dead = append(p.d.dead, p)
 	p.d.gone = true
+	if wasUp {
+		p.parts()
+	}
+	p.d.core.Later() // to be released
 	if s := p.parked; s != nil {
 		s.close(refusal{code: refuseClosed, text: "the peer was closed or removed"})
 	}
@@ -251,7 +269,7 @@ func without[T comparable](list []T, v T) []T {
 	return list
 }
 
-// hangUp closes the socket.
+// hangUp closes the socket of a pair that is not up.
 func (p *pair) hangUp() {
 	if p.token == 0 {
 		return
@@ -280,21 +298,23 @@ func (p *pair) release() {
 			delete(p.segments, i)
 		}
 	}
+	p.growth.release()
 	if p.users > 0 {
 		return // the last one does the rest
 	}
 	if p.mine != nil {
 		p.mine.close()
 	}
-	for _, m := range []*sys.Mapping{p.theirs.m, p.home.m} {
-		if m != nil {
-			_ = m.Close()
-		}
+	if p.home.m != nil {
+		_ = p.home.m.Close()
+	}
+	if p.theirs.m != nil && p.parted {
+		_ = p.theirs.m.Close()
 	}
 }
 
-// lost is the end of the socket: the peer has closed, or died. What it has left in its lanes is good, so it is taken
-// first.
+// lost is the end of the pair by the peer: it says so, or the socket ends. What it has left in its lanes is good, so it is taken
+// first. There may be both, one after the other.
 func (p *pair) lost(why error) {
 	switch p.state {
 	case pairDialing:
@@ -308,17 +328,20 @@ func (p *pair) lost(why error) {
 		p.buried()
 		return
 	default:
+		p.parts()
 		return
 	}
-	p.hangUp()
-	if p.lostWhy = why; p.reading || p.obeying {
+	if p.lostWhy == nil {
+		p.lostWhy = why
+	}
+	if p.reading || p.obeying {
 		return // poll goes on with it
 	}
 	p.obeyRest()
 	if p.state != pairUp { // it broke the protocol
 		return
 	}
-	p.expire(why)
+	p.expire(p.lostWhy)
 }
 
 // obeyRest takes what is left in the control lane: as much as one can hold, since a peer that lives may go on.
@@ -331,9 +354,13 @@ func (p *pair) obeyRest() {
 // taken and nothing more can come.
 func (p *pair) drain() bool {
 	moved := false
-	for n := 0; n < drainRounds && p.state == pairDraining && (p.pollControl() || p.pollData()); n++ {
-		moved, p.d.more = true, true
-		if p.late++; p.late > 2*lanesSize/recordAlign { // it lives, and goes on
+	for n := 0; p.state == pairDraining && (p.pollControl() || p.pollData()); n++ {
+		moved = true
+		if n == drainRounds { // the others' turn
+			p.d.core.Later()
+			break
+		}
+		if p.late++; p.late > 2*int(laneSize(laneSteps)+controlSize)/recordAlign { // it lives, and goes on
 			p.end(p.peer.why, nil)
 		}
 	}
@@ -355,8 +382,11 @@ func (p *pair) breach(err error) {
 		return
 	}
 	why := fmt.Errorf("%w: %w: %w", provider.ErrPeerGone, provider.ErrProtocol, err)
-	p.d.log.Warn("shm: a peer broke the protocol and is dropped", "peer", p.peer.text, "error", err)
+	p.d.tell(slog.LevelWarn, "a peer broke the protocol and is dropped", "peer", p.peer.text, "error", err)
 	p.d.bury(p.peer, why)
+	if p.state == pairUp || p.state == pairDraining {
+		p.away() // it is not waited for
+	}
 	p.end(why, &refusal{code: refuseLayout, text: err.Error()})
 }
 

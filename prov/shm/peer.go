@@ -99,6 +99,8 @@ func (d *domain) Remove(id provider.Peer) error {
 	}
 	d.forgetName(p)
 	d.av.Remove(id)
+	d.gone = true
+	d.reap()
 	return nil
 }
 
@@ -133,7 +135,7 @@ func (d *domain) bury(p *peer, why error) {
 // sweep removes what a dead peer has left in the folder.
 func (d *domain) sweep(p *peer) {
 	if d.opts.folder != "" && p.addr.path == d.opts.folder {
-		stale(folderName(p.addr.path, p.addr.name))
+		d.clean(folderName(p.addr.path, p.addr.name))
 	}
 }
 

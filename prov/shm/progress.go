@@ -20,15 +20,20 @@ const (
 func (d *domain) Poll() bool {
 	moved := false
 	d.ticks++
-	d.more = false // who polls goes on until nothing moves
 	// While it is armed, a program's own event loop may have seen a bell, and waits for the next.
 	if d.news.Load() || d.epoch&1 == 1 || d.ticks%socketPolls == 0 {
 		d.news.Store(false)
 		moved = d.poll()
 		moved = d.mourn() || moved
 	}
+	if len(d.restart) > 0 {
+		moved = d.resume() || moved
+	}
 	for i := 0; i < len(d.pairs); i++ {
 		p := d.pairs[i]
+		if p.quiet() {
+			continue
+		}
 		if p.poll() {
 			moved = true
 		}
@@ -36,9 +41,18 @@ func (d *domain) Poll() bool {
 			i-- // it ended
 		}
 	}
-	d.Flush()
-	d.reap()
+	if len(d.dirty) > 0 {
+		d.Flush()
+	}
+	if len(d.dead) > 0 || d.gone {
+		d.reap()
+	}
 	return moved
+}
+
+// quiet says that poll would find nothing to do, as mostly when a program polls.
+func (p *pair) quiet() bool {
+	return p.state == pairUp && p.dataIn.Empty() && p.controlIn.Empty() && p.lostWhy == nil && !p.busy() && !p.data.Pending() && !p.control.Pending()
 }
 
 // Flush publishes what posts have left for later.
@@ -104,7 +118,7 @@ func (p *pair) busy() bool {
 
 // stuck says whether there is anything that the peer must make room for.
 func (p *pair) stuck() bool {
-	return p.flying.len() > 0 || p.replies.len() > 0 || p.messages.len() > 0 || p.notes.len() > 0 || p.rmas.len() > 0 || p.streams.len() > 0
+	return p.flying.len()|p.replies.len()|p.messages.len()|p.notes.len()|p.rmas.len()|p.streams.len() != 0
 }
 
 // push starts and goes on with what waits for room, for blocks, or for its turn.
@@ -120,6 +134,9 @@ func (p *pair) push() bool {
 			return true
 		}
 		moved = moved || again
+		if again && p.rmas.len() > 0 {
+			p.d.core.Later() // what has ended here may have been what a fence waits for
+		}
 		// What is stuck now goes on when the peer has taken something, of which it tells us only if it knows that we
 		// wait. It may have taken it just before we said so.
 		if !p.setWants() {
@@ -191,8 +208,8 @@ func (p *pair) fed() {
 
 // pollData takes messages. False if there are none, or if the first one has to wait for something of this side.
 func (p *pair) pollData() bool {
-	if p.reading {
-		return false // we are called from within
+	if p.reading || p.growths > 0 {
+		return false // we are called from within, or the message before is not there yet
 	}
 	p.reading = true
 	moved := p.readData()
@@ -200,14 +217,15 @@ func (p *pair) pollData() bool {
 	return moved
 }
 
+// readData tells the peer what was taken a quarter of the lane later: a peer for whom there is no room has that much in it that is
+// to be taken still.
 func (p *pair) readData() bool {
-	moved, before := false, p.d.stats.BytesRecv
+	moved, matched, before := false, false, p.d.stats.BytesRecv
 	for range dataRecords {
 		if p.replies.len() >= maxAsked { // it has to take them first
 			break
 		}
 		if p.d.stats.BytesRecv-before >= copyBytes {
-			p.d.more = true
 			break
 		}
 		b, err := p.dataIn.Peek()
@@ -219,11 +237,14 @@ func (p *pair) readData() bool {
 			break
 		}
 		if p.takeShort(b) {
-			moved = true
+			moved, matched = true, true
 			if p.dataIn.Advance() {
 				p.fed()
 			}
 			continue
+		}
+		if matched && !p.d.looks && p.unexpected(b) {
+			break // the program gets those that it has waited for first, and may post receives for the others, which saves a copy
 		}
 		r := &p.d.record
 		if err := r.parse(b, false); err != nil {
@@ -236,7 +257,21 @@ func (p *pair) readData() bool {
 				break
 			}
 		}
+		if r.op == opMove {
+			if err := p.laneMoved(); err != nil {
+				p.breach(err)
+				return true
+			}
+			moved = true
+			continue
+		}
 		ok := p.accept(r)
+		if p.growths > 0 {
+			if p.dataIn.Advance() {
+				p.fed()
+			}
+			return true
+		}
 		if p.state != pairUp && p.state != pairDraining {
 			return true
 		}
@@ -248,9 +283,6 @@ func (p *pair) readData() bool {
 		if p.dataIn.Advance() {
 			p.fed()
 		}
-	}
-	if moved && p.dataIn.Flush() {
-		p.fed()
 	}
 	return moved
 }
@@ -272,7 +304,6 @@ func (p *pair) reach(after uint64) (there, moved bool) {
 	case int64(p.controlRead-after) >= 0:
 		return true, moved
 	case moved:
-		p.d.more = true
 		return false, true
 	case p.state == pairDraining:
 		return !p.dying(), false // all that was there has been read; of a dying one more may come
@@ -293,10 +324,9 @@ func (p *pair) pollControl() bool {
 }
 
 func (p *pair) readControl() bool {
-	n, before := 0, p.d.chunked
+	n, chunks, before := 0, false, p.d.chunked
 	for ; n < controlRecords; n++ {
 		if p.d.chunked-before >= copyBytes {
-			p.d.more = true
 			break
 		}
 		b, err := p.controlIn.Peek()
@@ -312,6 +342,7 @@ func (p *pair) readControl() bool {
 			p.breach(err)
 			return true
 		}
+		chunks = chunks || r.op == opChunk
 		if p.state == pairDraining {
 			p.obeyLate(r)
 		} else {
@@ -325,13 +356,12 @@ func (p *pair) readControl() bool {
 			return true
 		}
 		p.controlRead++
-		p.controlIn.Advance()
-	}
-	if n > 0 {
-		if p.state == pairUp {
-			p.mine.controlDone.Store(p.controlRead) // else a dying peer would take it for done
+		if p.controlIn.Advance() {
+			p.fed()
 		}
-		p.controlIn.Flush()
+	}
+	if chunks && p.state == pairUp { // the peer waits for the blocks; a dying one would take more for done
+		p.mine.controlDone.Store(p.controlRead)
 		p.fed()
 	}
 	return n > 0
@@ -361,6 +391,9 @@ func (p *pair) say(r *record) {
 		p.saying += len(w.bytes)
 	}
 	p.replies.push(w)
+	if p.setWants() { // now, since there is not always a push to follow
+		p.d.core.Later()
+	}
 }
 
 // write puts a control record if there is room.

@@ -20,7 +20,7 @@ import (
 //
 //	op         lane     context  words                  data  payload          answer
 //	opInline   data     recAck   tag                    yes   message          opAck with recAck
-//	opPlaced   data     yes      tag, place, offset     yes   -                opAck
+//	opPlaced   data     yes      tag, place, offset     yes   - recGrows       opAck
 //	opOffer    data     yes      tag, length            yes   -                opClear
 //	opNote     data     -        length                 yes   -                -
 //	opAck      control  yes      -                      -     -                -
@@ -29,11 +29,13 @@ import (
 //	opRead     control  yes      key, offset, length    base  -                opChunk... or opDone
 //	opWrite    control  yes      key, offset, length    base  with recWhole    opDone, or opClear and opDone
 //	opDone     control  yes      -                      -     -                -
-//	opAtomic   control  yes      key, offset, kind      -     operands         opOld
-//	opOld      control  yes      -                      -     old elements     -
+//	opAtomic   control  yes      key, offset, kind      base  operands         opOld
+//	opOld      control  yes      -                      base  old elements     -
+//	opLane     control  -        -                      -     -                -
+//	opMove     data     -        -                      -     -                -
 //
-// The data of opRead and opWrite is the position in the initiator's buffer at which the piece starts; opClear
-// brings it back.
+// The data of opRead, opWrite and opAtomic is the position in the initiator's buffer at which the piece starts; opClear and
+// opOld bring it back.
 const (
 	opInline = iota + 1 // a message
 	opPlaced            // a message that lies in the sender's memory
@@ -47,6 +49,8 @@ const (
 	opDone              // the operation has ended, with a status
 	opAtomic            // atomic operation
 	opOld               // its result
+	opLane              // the larger data lane that was offered is mapped
+	opMove              // the next record is in it
 	opCount
 )
 
@@ -60,6 +64,9 @@ const (
 	recWhole              // all bytes of the write are here
 	recResult             // of an atomic: the old elements are wanted
 	recFlags  = 1<<iota - 1
+
+	// recGrows is of a placed message: its bytes come while it is read, see grow.go.
+	recGrows = recLast
 )
 
 // The statuses that travel.
@@ -90,6 +97,7 @@ var forms = [opCount]form{
 	opInline: {false, 1, false}, opPlaced: {true, 3, false}, opOffer: {true, 2, false}, opNote: {false, 1, false},
 	opAck: {true, 0, true}, opClear: {true, 2, true}, opChunk: {true, 3, true}, opRead: {true, 3, true}, opWrite: {true, 3, true},
 	opDone: {true, 0, true}, opAtomic: {true, 3, true}, opOld: {true, 0, true},
+	opLane: {false, 0, true}, opMove: {false, 0, false},
 }
 
 // errRecord is wrapped by what a record can have wrong.

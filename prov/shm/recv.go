@@ -54,7 +54,9 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 	if err := provutil.CheckOpen(d, o); err != nil {
 		return err
 	}
-	d.resume() // older ones come first
+	if d.restart != nil {
+		d.resume() // older ones come first
+	}
 	if ep.receives >= ep.depth || !reserve(ep.recvCQ) {
 		return refuse(ep.recvCQ)
 	}
@@ -65,7 +67,7 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 		r.Peer = ep.sourceOf(from)
 	}
 	r.Buffer = provutil.VectorOf(o)
-	r.Buffer.More = d.locals.clone(o.Locals)
+	r.Buffer.More = d.locals.Clone(o.Locals)
 	if o.Flags&(provider.Peek|provider.Claim) != 0 {
 		ep.look(r)
 	} else if !ep.feed(r) {
@@ -78,7 +80,9 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 		d.stuck = false
 		d.core.Poll()
 	}
-	d.unfinished()
+	if len(d.dirty) > 0 && !o.Flags.Has(provider.More) {
+		d.Flush()
+	}
 	return nil
 }
 
@@ -98,7 +102,9 @@ func (ep *endpoint) feed(r *recv) bool {
 	for m := ep.matcher.Find(r); m != nil; m = ep.matcher.Find(r) {
 		if !ep.roomFor(r, m.Len) {
 			r.Stalled = true
-			ep.d.restart = append(ep.d.restart, ep)
+			if !slices.Contains(ep.d.restart, ep) {
+				ep.d.restart = append(ep.d.restart, ep)
+			}
 			return false
 		}
 		end := ep.use(r, m.Len)
@@ -113,11 +119,18 @@ func (ep *endpoint) feed(r *recv) bool {
 	return false
 }
 
-// resume tries again to feed the receives that are stalled.
-func (d *domain) resume() {
-	list := d.restart
-	d.restart = nil
-	for _, ep := range list {
+// resume tries again to feed the receives that are stalled, where there is room now, and says whether there was.
+func (d *domain) resume() bool {
+	moved := false
+	for range len(d.restart) { // feed may add to it
+		ep := d.restart[0]
+		d.restart = slices.Delete(d.restart, 0, 1)
+		if !ep.closed && ep.recvCQ.Free() == 0 {
+			ep.recvCQ.Stall()
+			d.restart = append(d.restart, ep)
+			continue
+		}
+		moved = true
 		ep.matcher.EachRecv(func(r *recv) {
 			if r.Stalled {
 				r.Stalled = false
@@ -125,6 +138,7 @@ func (d *domain) resume() {
 			}
 		})
 	}
+	return moved
 }
 
 // give gives a message that arrives to a posted receive. False if there is no place for its completion.
@@ -155,7 +169,9 @@ func (ep *endpoint) hand(r *recv, m *waiting) {
 
 // look carries out a receive with Peek or Claim.
 func (ep *endpoint) look(r *recv) {
+	ep.d.looks = true
 	ep.d.core.Poll() // what has arrived counts
+	ep.d.looks = false
 	var m *waiting
 	peek := r.Flags.Has(provider.Peek)
 	if peek {
@@ -292,16 +308,30 @@ func (p *pair) fetch(r *recv, a *arrival, k *kept, base, n uint64) {
 		p.ep.filled(r, p.peer, a, base, 0, provider.ErrPeerGone)
 		return
 	}
-	if n <= copyBytes {
+	grown, ok := k.growing(s)
+	if !ok {
+		p.breach(fmt.Errorf("%w: message of %d bytes at %d of segment %d grows", errRecord, a.len, k.off, k.seg))
+		p.ep.filled(r, p.peer, a, base, 0, provider.ErrPeerGone)
+		return
+	}
+	if n <= copyBytes && (grown == nil || grown.Load() >= n) {
 		r.Buffer.Scatter(base, b[:n])
+		if p.ended() {
+			p.ep.filled(r, p.peer, a, base, 0, p.gone())
+			return
+		}
 		p.taken(k.context)
 		p.ep.filled(r, p.peer, a, base, n, nil)
 		return
 	}
 	o := p.receive(r, a, base, n)
-	o.src, o.answers = b, k.context
+	o.src, o.seg, o.answers, o.grown = b, s, k.context, grown
+	s.users++ // the sender may drop it meanwhile
+	if grown != nil {
+		p.growths++
+	}
 	p.copies.push(o)
-	p.d.more = true
+	p.d.core.Later()
 }
 
 // taken tells the sender that its memory is free.
@@ -317,12 +347,31 @@ func (p *pair) pushCopies() bool {
 		return false
 	}
 	o := *p.copies.front()
-	part := o.src[o.within:min(o.length, o.within+copyBytes)]
+	part := o.src[o.within:min(o.length, o.within+copyBytes, max(o.within, o.there()))]
+	if len(part) == 0 {
+		if p.state != pairDraining {
+			return false // the sender is about to copy it
+		}
+		p.copies.pop() // it was not sent in full
+		p.growths--
+		p.d.received(o, p.peer.why)
+		return true
+	}
 	o.recv.Buffer.Scatter(o.at+o.within, part)
-	if o.within += uint64(len(part)); o.within == o.length {
+	switch o.within += uint64(len(part)); {
+	case p.ended():
 		p.copies.pop()
+		p.d.received(o, p.gone())
+	case o.within == o.length:
+		p.copies.pop()
+		if o.grown != nil {
+			p.growths--
+		}
 		p.taken(o.answers)
 		p.d.received(o, nil)
+	}
+	if p.copies.len() > 0 {
+		p.d.core.Later()
 	}
 	return true
 }
@@ -382,7 +431,7 @@ func (ep *endpoint) freeRecv(r *recv) {
 	if r.Held {
 		ep.d.held.Ended(r.Buffer)
 	}
-	ep.d.locals.put(r.Buffer.More)
+	ep.d.locals.Put(r.Buffer.More)
 	ep.matcher.FreeRecv(r)
 	if ep.recvCQ != nil {
 		ep.recvCQ.Room()
@@ -419,7 +468,7 @@ func recvKind(r *recv) provider.Kind {
 
 // failReceives ends our part in messages of a peer that sends no more, and drops those that are still with it.
 func (p *pair) failReceives(why error) {
-	p.copies = deque[*op]{}
+	p.copies, p.growths = deque[*op]{}, 0
 	for p.answers.head != nil {
 		p.d.received(p.answers.head, why) // served writes have ended before
 	}

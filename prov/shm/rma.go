@@ -12,6 +12,7 @@ const (
 	maxSegmentV = 16       // local segments
 	lockedCopy  = 16 << 10 // longer copies run outside of the lock
 	maxAsked    = 1024     // requests to a peer that it has not answered: it keeps something for each
+	cutEvery    = 4 << 20  // and stop after so much at most when the pair ends
 )
 
 // Read reads a peer's memory.
@@ -45,7 +46,6 @@ func (ep *endpoint) rma(kind provider.Kind, o *provider.Op) error {
 		p.start()
 	}
 	p.out(o.Flags)
-	ep.d.unfinished()
 	return nil
 }
 
@@ -147,9 +147,7 @@ func (p *pair) drop(s spot) {
 	s.seg.users--
 	s.seg.unmap()
 	p.users--
-	if p.state == pairEnded && p.users == 0 {
-		p.d.dead = append(p.d.dead, p)
-	}
+	p.parts()
 }
 
 // move copies between the operation's buffer from pos on and remote bytes.
@@ -211,11 +209,18 @@ func (p *pair) copyUnlocked(o *op, remote []byte) {
 	o.role = roleCopying
 	p.ep.copying++
 	d.core.Unlock()
-	o.move(o.start, remote)
+	for at, n := uint64(0), uint64(len(remote)); at < n && !p.cut.Load(); at += cutEvery {
+		o.move(o.start+at, remote[at:min(at+cutEvery, n)])
+	}
 	d.core.Lock()
 	o.role = roleQueued
-	if p.ep.copying--; p.ep.copying == 0 && p.ep.closed {
-		d.copied.Broadcast()
+	p.ep.copyDone()
+}
+
+// copyDone says that a copy outside of the lock has ended.
+func (ep *endpoint) copyDone() {
+	if ep.copying--; ep.copying == 0 && ep.closed {
+		ep.d.copied.Broadcast()
 	}
 }
 
@@ -252,6 +257,7 @@ func (p *pair) pushRMAs() bool {
 			return true
 		}
 		if !ok && o.err == nil {
+			moved = moved || budget < copyBytes // else nobody comes to go on with it
 			break
 		}
 		p.rmas.pop()
@@ -260,9 +266,9 @@ func (p *pair) pushRMAs() bool {
 		moved = true
 	}
 	if budget == 0 && p.rmas.len() > 0 {
-		p.d.more = true
+		p.d.core.Later()
 	}
-	return moved
+	return moved || budget < copyBytes
 }
 
 // startPieces starts what is left of an operation; false if it has to wait, or failed.

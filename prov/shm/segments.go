@@ -146,7 +146,7 @@ func (p *pair) mapped() uint64 {
 		n += uint64(len(s.m.Bytes()))
 	}
 	if p.theirs.m != nil {
-		n += lanesSize * 2
+		n += lanesSize*2 + p.growth.bytes()
 	}
 	return n
 }
@@ -191,10 +191,7 @@ func (p *pair) announce() {
 		}
 		p.untold += len(d)
 	}
-	if jammed != p.jammed {
-		p.jammed = jammed
-		p.d.wantWrite(p.sock.FD, p.token, jammed)
-	}
+	p.jam(jammed)
 }
 
 // announce tells all peers.

@@ -12,6 +12,37 @@ import (
 // shortFlags are all that a record of a short message has.
 const shortFlags = recTagged | recData
 
+// shortPost are the flags that a post of a short message may have.
+const shortPost = provider.RemoteData | provider.Inject | provider.Quiet | provider.More
+
+// sendShort sends a message that can go at once, whole, and needs no record of an operation. False: it has done nothing, and
+// begin says what is wrong with the operation, if anything is.
+func (ep *endpoint) sendShort(kind provider.Kind, o *provider.Op) bool {
+	n := len(o.Local.Bytes)
+	if n > maxInline || o.Flags&^shortPost != 0 || o.Locals != nil || o.Remotes != nil || ep.closed || ep.posted >= ep.depth {
+		return false
+	}
+	d, q := ep.d, ep.sendCQ
+	v := d.av.Lookup(o.Peer)
+	if v == nil || o.Local.Memory != nil && !d.Owns(o.Local.Memory) || q != nil && q.Free() < 1 {
+		return false
+	}
+	p := (*v).pair(ep)
+	if p == nil || p.state != pairUp || p.messages.len()|p.notes.len()|len(p.writing) != 0 || p.wroteAt != p.saidAfter || !p.putShort(kind, o) {
+		return false
+	}
+	p.out(o.Flags) // first: the rest is no part of the latency, and the peer polls the line that we have just taken
+	p.sent(n)
+	ep.counters[kind].Done(nil)
+	if q != nil && !o.Flags.Has(provider.Quiet) {
+		q.Reserve(1)
+		c := &d.scratch
+		*c = provider.Completion{Context: o.Context, Kind: kind, Len: uint64(n), Source: p.peer.id}
+		q.Push(c)
+	}
+	return true
+}
+
 // putShort is inline for a message without an acknowledgement, when no write is before it.
 func (p *pair) putShort(kind provider.Kind, o *provider.Op) bool {
 	n, flags, head := len(o.Local.Bytes), uint64(0), 2*wordLen
@@ -24,7 +55,7 @@ func (p *pair) putShort(kind provider.Kind, o *provider.Op) bool {
 	}
 	b, err := p.data.Reserve(head + n)
 	if err != nil {
-		return p.noRoom(err)
+		return p.dataFull(err)
 	}
 	binary.LittleEndian.PutUint64(b, opInline|flags<<8)
 	binary.LittleEndian.PutUint64(b[wordLen:], o.Tag)
@@ -73,6 +104,15 @@ func (p *pair) takeShort(b []byte) bool {
 	ep.push(ep.recvCQ, r.Flags.Has(provider.Quiet))
 	ep.freeRecv(r)
 	return true
+}
+
+// unexpected says whether b is a short message that no receive waits for.
+func (p *pair) unexpected(b []byte) bool {
+	if len(b) < 3*wordLen {
+		return false
+	}
+	w := binary.LittleEndian.Uint64(b)
+	return uint8(w) == opInline && w>>8&^shortFlags == 0 && p.ep.matcher.Match(w>>8&recTagged != 0, p.peer.id, binary.LittleEndian.Uint64(b[wordLen:])) == nil
 }
 
 // received counts a message.

@@ -49,7 +49,7 @@ func (p *pair) pushStreams() bool {
 		}
 	}
 	if budget <= 0 && p.streams.len() > 0 {
-		p.d.more = true
+		p.d.core.Later()
 	}
 	return moved
 }

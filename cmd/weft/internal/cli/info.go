@@ -28,7 +28,8 @@ func newInfo(env Env) *cobra.Command {
 		SuggestFor: []string{"fi_info", "providers", "caps", "provider", "doctor"},
 		Short:      "Show the ways to communicate that work on this machine, and what bounds them",
 		Example: `  weft info
-  weft info -v -p shm`,
+  weft info -v -p shm
+  weft info -p '^loop'`,
 		Long: `Show the providers of this build: whether each can be used here, or why not, whom it
 reaches, what it can do, how its operations progress, and how to wait for them.
 Below, what of the machine bounds them: memory that may be locked, room in the
@@ -37,14 +38,16 @@ memory cgroup, huge pages.
 A provider counts as usable after it has been opened. -v shows all that fi_info
 shows of libfabric's providers, and which features of the kernel are used.
 
-With -p, the exit code is 1 if that provider cannot be used here.`,
+-p takes the names of providers, several as "shm;loop", or with ^ in front those that
+are not shown, as "^loop". With it, the exit code is 1 if none of what is shown can be
+used here.`,
 		Args: names(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runInfo(cmd.Context(), env, opt)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&opt.provider, "provider", "p", "", "this provider only")
+	f.StringVarP(&opt.provider, "provider", "p", "", "these providers only, as \"a;b\", or all but these, as \"^a;b\"")
 	f.BoolVarP(&opt.verbose, "verbose", "v", false, "everything that is known")
 	f.BoolVar(&opt.json, "json", false, "print one JSON object")
 	return cmd
@@ -65,6 +68,7 @@ type providerInfo struct {
 	Why      string        `json:"why"`
 	Address  string        `json:"address"`
 	Reach    string        `json:"reach"`
+	Endpoint string        `json:"endpoint"` // the type of its endpoints
 	Caps     []string      `json:"caps"`
 	Progress []string      `json:"progress"` // the first is its default
 	Wait     []string      `json:"wait"`
@@ -95,11 +99,15 @@ type featureInfo struct {
 }
 
 func runInfo(ctx context.Context, env Env, opt infoOptions) error {
-	infos, err := fabric.Discover(ctx, fabric.Hints{Provider: opt.provider, Unusable: true})
-	switch {
-	case errors.Is(err, fabric.ErrInvalid):
-		return usageError{err}
-	case err != nil:
+	filter, err := parseFilter(opt.provider)
+	if err != nil {
+		return err
+	}
+	infos, err := fabric.Discover(ctx, fabric.Hints{Unusable: true})
+	if err != nil {
+		return err
+	}
+	if infos, err = filter.apply(infos); err != nil {
 		return err
 	}
 	o := infoObject{Host: host.Read(os.DirFS(env.root()))}
@@ -123,7 +131,11 @@ func runInfo(ctx context.Context, env Env, opt infoOptions) error {
 		return err
 	}
 	if usable := func(p providerInfo) bool { return p.Usable }; opt.provider != "" && !slices.ContainsFunc(o.Providers, usable) {
-		return fmt.Errorf("%s cannot be used here: %s", opt.provider, o.Providers[0].Why)
+		var whys []string
+		for _, p := range o.Providers {
+			whys = append(whys, fmt.Sprintf("%s cannot be used here: %s", p.Provider, p.Why))
+		}
+		return errors.New(strings.Join(whys, "; "))
 	}
 	return nil
 }
@@ -168,11 +180,15 @@ func waitKinds(d *fabric.Domain) ([]string, error) {
 	return list, nil
 }
 
+// endpointType is libfabric's name of what all endpoints here are: reliable, of messages, and without connections that a program
+// would see (FI_EP_RDM).
+const endpointType = "rdm"
+
 // describe turns a description into words.
 func describe(info *fabric.Info) providerInfo {
 	p := providerInfo{
 		Provider: info.Provider, Version: info.Version, Domain: info.Domain, Usable: info.Usable, Why: info.Why, Address: info.Address,
-		Reach: "process", Caps: capNames(info.Caps), Progress: []string{}, Wait: []string{}, Memory: append([]string{}, info.Memory.Bits()...),
+		Reach: "process", Endpoint: endpointType, Caps: capNames(info.Caps), Progress: []string{}, Wait: []string{}, Memory: append([]string{}, info.Memory.Bits()...),
 		Features: []featureInfo{},
 	}
 	switch {

@@ -37,16 +37,30 @@ func orDash(list []string) string {
 	return strings.Join(list, " ")
 }
 
+func wordOrDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return printable(s)
+}
+
+// shortAddress leaves out of the form of addresses what a program need not give.
+func shortAddress(form string) string {
+	short, _, _ := strings.Cut(form, "[")
+	return short
+}
+
 // comm are the capabilities that the column of reach tells.
 var comm = []string{"local-comm", "remote-comm"}
 
 // writeTable has a line for each provider, what is odd about it, and the machine.
 func (o *infoObject) writeTable(out *output) {
-	rows := [][]string{{"PROVIDER", "USABLE", "REACHES", "PROGRESS", "WAIT", "CAPS"}}
+	rows := [][]string{{"PROVIDER", "USABLE", "REACHES", "DOMAIN", "ENDPOINT", "ADDRESS", "PROGRESS", "WAIT", "CAPS"}}
 	for _, p := range o.Providers {
 		caps := slices.DeleteFunc(slices.Clone(p.Caps), func(c string) bool { return slices.Contains(comm, c) })
 		rows = append(rows, []string{
-			printable(p.Provider), yesNo(p.Usable), reachText(p.Reach), orDash(p.Progress), orDash(p.Wait), printable(orDash(caps)),
+			printable(p.Provider), yesNo(p.Usable), reachText(p.Reach), wordOrDash(p.Domain), wordOrDash(p.Endpoint),
+			wordOrDash(shortAddress(p.Address)), orDash(p.Progress), orDash(p.Wait), printable(orDash(caps)),
 		})
 	}
 	writeRows(out, "", rows)
@@ -88,6 +102,7 @@ func (o *infoObject) writeAll(out *output) {
 		}
 		add("version", p.Version)
 		add("domain", p.Domain)
+		add("endpoint", p.Endpoint)
 		add("addresses", p.Address)
 		add("reaches", reachText(p.Reach))
 		add("caps", orDash(p.Caps))
