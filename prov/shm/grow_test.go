@@ -156,3 +156,32 @@ func TestGrowingMessageNowhere(t *testing.T) {
 		progress(t, "dropped", func() bool { return y.d.Stats().Peers == 0 }, y)
 	}
 }
+
+// A short message does not overtake one that grows, whether the receives come before or after.
+func TestGrowingMessageFirst(t *testing.T) {
+	const n = 2 * growPiece
+	for _, early := range []bool{true, false} {
+		x, y, to := connected(t, provider.DomainConfig{Progress: provider.Manual})
+		receive := func() {
+			x.must(y.ep.Recv(recvOp(make([]byte, n), 5)))
+			x.must(y.ep.Recv(recvOp(make([]byte, n), 6)))
+		}
+		if early {
+			receive()
+		}
+		block := x.growing(to, pattern(n, 3), 0)
+		x.must(x.ep.Send(mk(make([]byte, 8), to, 3)))
+		var c [4]provider.Completion
+		for range 3 {
+			if k, _ := y.cq.Read(c[:]); k != 0 {
+				t.Fatalf("%+v", c[:k])
+			}
+		}
+		if !early {
+			receive()
+		}
+		x.grow(block, pattern(n, 3), n)
+		y.good(y.wait(x), provider.RecvDone, 5)
+		y.good(y.wait(x), provider.RecvDone, 6)
+	}
+}
