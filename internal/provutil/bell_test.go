@@ -213,3 +213,58 @@ func (quietBell) Ring()        {}
 func (quietBell) Clear()       {}
 func (quietBell) Fd() int      { return -1 }
 func (quietBell) Close() error { return nil }
+
+// A bell without eventfd rings as well, and uses none.
+func TestBellWithoutEventfd(t *testing.T) {
+	for _, inner := range []bool{false, true} {
+		engine := -1
+		if inner {
+			other, err := SystemBell(-1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			engine = other.Fd()
+		}
+		made, err := SystemBells(sys.Features{}.Without(sys.EventFD))(engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer made.Close()
+		if b := made.(*systemBell); b.event.FD != nil {
+			t.Error("an eventfd")
+		}
+		for range 3 {
+			for range 1000 { // more than a socket holds
+				made.Ring()
+			}
+			if !readable(t, made.Fd()) {
+				t.Error("it has rung, and is not readable")
+			}
+			made.Clear()
+			if readable(t, made.Fd()) {
+				t.Error("it was cleared, and is readable")
+			}
+		}
+	}
+}
+
+// readable says whether a descriptor is readable now.
+func readable(t *testing.T, fd int) bool {
+	t.Helper()
+	p, err := sys.NewPoller()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	borrowed := sys.NewFD(fd, "looked at")
+	defer borrowed.Disown()
+	if err := p.Add(borrowed, sys.Readable, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := p.Poll(make([]sys.Event, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n == 1
+}

@@ -13,6 +13,8 @@ var (
 	ErrTimeout = errors.New("sys: timed out")
 	// ErrMessage is a message of a peer that is longer, or has more descriptors, than was agreed.
 	ErrMessage = errors.New("sys: message of another form than agreed")
+	// ErrDescriptors says that this process has no room for the descriptors of a message.
+	ErrDescriptors = errors.New("sys: no room for the descriptors of a message")
 	// ErrSeals is a memory file that its peer could still change in a way that was excluded.
 	ErrSeals = errors.New("sys: memory is not sealed as agreed")
 )

@@ -15,8 +15,6 @@ const (
 	FutureWrite   Feature = iota // F_SEAL_FUTURE_WRITE: memory that only mappings made before can write (5.1)
 	NoExecSeal                   // MFD_NOEXEC_SEAL: memory that cannot be run (6.3)
 	PopulatePages                // MADV_POPULATE_READ and _WRITE (5.14)
-	Pidfd                        // pidfd_open (5.3)
-	PeerPidfd                    // SO_PEERPIDFD (6.5)
 	FutexWaitv                   // futex_waitv (5.16)
 	HugeTLB                      // memory files of huge pages; whether some are reserved is another matter
 	CrossMemory                  // process_vm_readv and _writev (some containers forbid them)
@@ -27,7 +25,7 @@ const (
 
 // featureNames are the words of the option "disable".
 var featureNames = [numFeatures]string{
-	"future_write", "noexec_seal", "populate", "pidfd", "peer_pidfd", "futex_waitv", "hugetlb", "cma", "eventfd", "robust_list",
+	"future_write", "noexec_seal", "populate", "futex_waitv", "hugetlb", "cma", "eventfd", "robust_list",
 }
 
 // String is the feature's name, as ParseFeatures takes it.
@@ -36,6 +34,15 @@ func (f Feature) String() string {
 		return featureNames[f]
 	}
 	return fmt.Sprintf("feature %d", uint8(f))
+}
+
+// AllFeatures lists the features.
+func AllFeatures() []Feature {
+	all := make([]Feature, numFeatures)
+	for i := range all {
+		all[i] = Feature(i)
+	}
+	return all
 }
 
 // FeatureNames lists the names of all features.
@@ -55,7 +62,7 @@ func (s Features) Without(off ...Feature) Features {
 	return s
 }
 
-// DisableFeatures returns the Features without those named in a list as "pidfd,cma". Spaces around a
+// DisableFeatures returns the Features without those named in a list as "eventfd,cma". Spaces around a
 // name do not count, and "" is none.
 func DisableFeatures(list string) (Features, error) {
 	var s Features

@@ -23,14 +23,14 @@ func TestFeatureNames(t *testing.T) {
 }
 
 func TestDisableFeatures(t *testing.T) {
-	s, err := DisableFeatures(" pidfd, cma ,,")
-	if err != nil || s != (Features{}).Without(Pidfd, CrossMemory) {
+	s, err := DisableFeatures(" eventfd, cma ,,")
+	if err != nil || s != (Features{}).Without(EventFD, CrossMemory) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if s, err := DisableFeatures(""); err != nil || s != (Features{}) {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := DisableFeatures("pidfd,pdfd"); err == nil || !strings.Contains(err.Error(), `"pdfd"`) || !strings.Contains(err.Error(), "pidfd, ") {
+	if _, err := DisableFeatures("eventfd,evenfd"); err == nil || !strings.Contains(err.Error(), `"evenfd"`) || !strings.Contains(err.Error(), "eventfd, ") {
 		t.Error(err)
 	}
 }
@@ -63,7 +63,7 @@ func TestFeatures(t *testing.T) {
 }
 
 func TestUnsupportedError(t *testing.T) {
-	err := error(&UnsupportedError{Feature: Pidfd, Err: syscall.ENOSYS})
+	err := error(&UnsupportedError{Feature: EventFD, Err: syscall.ENOSYS})
 	if !errors.Is(err, ErrNotSupported) || !errors.Is(err, syscall.ENOSYS) || errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}

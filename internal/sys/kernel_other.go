@@ -124,6 +124,9 @@ func (Socket) Send([]byte, ...*FD) (int, error) { return 0, ErrNotSupported }
 // Recv is not available here.
 func (Socket) Recv([]byte, int) (int, []*FD, error) { return 0, nil, ErrNotSupported }
 
+// Take is not available here.
+func (Socket) Take([]byte, int) (int, []*FD, error) { return 0, nil, ErrNotSupported }
+
 // Shutdown is not available here.
 func (Socket) Shutdown() error { return ErrNotSupported }
 
@@ -133,11 +136,8 @@ func (Socket) ShutdownSend() error { return ErrNotSupported }
 // Peer is not available here.
 func (Socket) Peer() (Credentials, error) { return Credentials{}, ErrNotSupported }
 
-// PeerPidfd is not available here.
-func (Socket) PeerPidfd(Features) (*FD, error) { return nil, ErrNotSupported }
-
-// OpenProcess is not available here.
-func OpenProcess(int, Features) (*FD, error) { return nil, ErrNotSupported }
+// DescriptorLimit is not available here.
+func DescriptorLimit() (uint64, error) { return 0, ErrNotSupported }
 
 // ReadProcess is not available here.
 func ReadProcess(int, uint64, []byte, Features) (int, error) { return 0, ErrNotSupported }

@@ -15,10 +15,6 @@ func probeFeature(f Feature) error {
 		return probeFD(unix.MemfdCreate("probe", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL))
 	case PopulatePages:
 		return probePopulate()
-	case Pidfd:
-		return probeFD(unix.PidfdOpen(os.Getpid(), 0))
-	case PeerPidfd:
-		return probePeerPidfd()
 	case FutexWaitv:
 		return probeWaitv()
 	case HugeTLB:
@@ -58,16 +54,6 @@ func probePopulate() error {
 	}
 	defer func() { _ = unix.Munmap(b) }()
 	return unix.Madvise(b, unix.MADV_POPULATE_WRITE)
-}
-
-func probePeerPidfd() error {
-	p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(p[0])
-	defer unix.Close(p[1])
-	return probeFD(unix.GetsockoptInt(p[0], unix.SOL_SOCKET, unix.SO_PEERPIDFD))
 }
 
 func probeCrossMemory() error {

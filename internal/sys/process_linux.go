@@ -9,18 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenProcess returns a descriptor of a process, readable when it has ended. It needs Pidfd.
-func OpenProcess(pid int, f Features) (*FD, error) {
-	if err := f.Check(Pidfd); err != nil {
-		return nil, err
-	}
-	n, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return nil, fmt.Errorf("sys: process %d: %w", pid, os.NewSyscallError("pidfd_open", err))
-	}
-	return NewFD(n, "pidfd"), nil
-}
-
 // crossChunk bounds one call, so that a thread stands in the kernel for milliseconds only. The kernel's own
 // bound is a little under 2 GiB, and it may copy less than asked: both are why there is a loop.
 const crossChunk = 64 << 20

@@ -131,14 +131,34 @@ func (s Socket) Send(b []byte, fds ...*FD) (int, error) {
 
 // Recv receives into b, with at most maxFDs descriptors, which are the caller's. Descriptors beyond that, or a
 // packet longer than b, are ErrMessage, and what came of it is closed. An end of the stream is io.EOF.
-func (s Socket) Recv(b []byte, maxFDs int) (n int, fds []*FD, err error) {
+func (s Socket) Recv(b []byte, maxFDs int) (n int, fds []*FD, err error) { return s.recv(b, maxFDs, 0) }
+
+// Take is Recv of a SeqPacket socket that loses nothing for want of descriptors: then it is ErrDescriptors, and the packet is
+// still there.
+func (s Socket) Take(b []byte, maxFDs int) (n int, fds []*FD, err error) {
+	if n, fds, err = s.recv(b, maxFDs, unix.MSG_PEEK); err != nil {
+		return 0, nil, err
+	}
+	var some [1]byte
+	_, err = retry(func() (int, error) {
+		_, _, _, _, err := unix.Recvmsg(s.Int(), some[:], nil, unix.MSG_DONTWAIT)
+		return 0, err
+	})
+	if err != nil {
+		CloseAll(fds)
+		return 0, nil, os.NewSyscallError("recvmsg", err)
+	}
+	return n, fds, nil
+}
+
+func (s Socket) recv(b []byte, maxFDs, how int) (n int, fds []*FD, err error) {
 	var oob []byte
 	if maxFDs > 0 {
 		oob = make([]byte, unix.CmsgSpace(4*maxFDs))
 	}
 	var got, flags int
 	n, err = retry(func() (n int, err error) {
-		n, got, flags, _, err = unix.Recvmsg(s.Int(), b, oob, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		n, got, flags, _, err = unix.Recvmsg(s.Int(), b, oob, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC|how)
 		return n, err
 	})
 	switch {
@@ -150,6 +170,8 @@ func (s Socket) Recv(b []byte, maxFDs int) (n int, fds []*FD, err error) {
 	fds, err = descriptors(oob[:got])
 	switch {
 	case err != nil:
+	case flags&unix.MSG_CTRUNC != 0 && len(fds) < (len(oob)-unix.CmsgLen(0))/4: // there was room for more here, but not in the process
+		err = ErrDescriptors
 	case flags&unix.MSG_CTRUNC != 0 || len(fds) > maxFDs: // the kernel rounds the room for them up
 		err = fmt.Errorf("%w: more than %d descriptors", ErrMessage, maxFDs)
 	case flags&unix.MSG_TRUNC != 0:
@@ -207,17 +229,4 @@ func (s Socket) Peer() (Credentials, error) {
 		return Credentials{}, os.NewSyscallError("getsockopt SO_PEERCRED", err)
 	}
 	return Credentials{PID: int(c.Pid), UID: c.Uid, GID: c.Gid}, nil
-}
-
-// PeerPidfd returns a descriptor of the process at the other end, readable when that process has ended. It
-// cannot name another process, as a number could. It needs PeerPidfd.
-func (s Socket) PeerPidfd(f Features) (*FD, error) {
-	if err := f.Check(PeerPidfd); err != nil {
-		return nil, err
-	}
-	n, err := unix.GetsockoptInt(s.Int(), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
-	if err != nil {
-		return nil, os.NewSyscallError("getsockopt SO_PEERPIDFD", err)
-	}
-	return NewFD(n, "pidfd of a peer"), nil
 }

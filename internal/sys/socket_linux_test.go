@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-
-	"github.com/weft-fabric/weft/internal/testutil"
 )
 
 func abstractName(t *testing.T) UnixAddress {
@@ -214,66 +212,61 @@ func TestDescriptorsOfNonsense(t *testing.T) {
 	}
 }
 
-// TestPeerPidfd watches the peer of a socket die.
-func TestPeerPidfd(t *testing.T) {
+// TestTake loses nothing when there are no descriptors left.
+func TestTake(t *testing.T) {
 	nothingOpen(t)
-	testutil.Require(t, has(PeerPidfd), has(Pidfd))
-	addr := abstractName(t)
-	l, err := ListenUnix(addr, Stream, 1)
+	a, b, err := SocketPair(SeqPacket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	child := testutil.Child(t, "connect", addr.Name)
-	child.Expect("connected")
-	s, err := l.Accept()
+	defer a.Close()
+	defer b.Close()
+	if _, _, err := b.Take(make([]byte, 8), 4); err != ErrWouldBlock {
+		t.Errorf("nothing there: %v", err)
+	}
+	e, err := NewEventfd(Features{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	who, err := s.Peer()
-	if err != nil || who.PID != child.Pid() {
-		t.Error(who, err)
-	}
-	p := newPoller(t)
-	byPeer, err := s.PeerPidfd(Features{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer byPeer.Close()
-	byPid, err := OpenProcess(who.PID, Features{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer byPid.Close()
-	for i, fd := range []*FD{byPeer, byPid, s.FD} {
-		if err := p.Add(fd, Readable|PeerClosed, uint64(i)); err != nil {
+	defer e.Close()
+	for i := range 2 {
+		if _, err := a.Send([]byte{byte(i), 9}, e.FD, e.FD, e.FD); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var events [4]Event
-	if n, err := p.Poll(events[:]); n != 0 || err != nil {
-		t.Fatal(n, err)
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
 	}
-	child.Kill()
-	for n := 0; n < 3; {
-		if err := p.Park(t.Context(), nil); err != nil {
-			t.Fatal(err)
+	next, err := e.Dup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := syscall.Rlimit{Cur: uint64(next.Int()) + 2, Max: old.Max} // for two of three
+	_ = next.Close()
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = b.Take(make([]byte, 8), 4)
+	if e := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old); e != nil {
+		t.Fatal(e)
+	}
+	if !errors.Is(err, ErrDescriptors) {
+		t.Errorf("no descriptors: %v", err)
+	}
+	for i := range 2 {
+		buf := make([]byte, 8)
+		n, fds, err := b.Take(buf, 4)
+		if n != 2 || buf[0] != byte(i) || len(fds) != 3 || err != nil {
+			t.Errorf("packet %d: %d bytes % x, %d descriptors, %v", i, n, buf, len(fds), err)
 		}
-		if n, err = p.Poll(events[:]); err != nil {
-			t.Fatal(err)
-		}
+		CloseAll(fds)
 	}
-	if _, _, err := s.Recv(make([]byte, 1), 0); err != io.EOF {
-		t.Error(err)
+	if _, _, err := b.Take(make([]byte, 8), 4); err != ErrWouldBlock {
+		t.Errorf("nothing left: %v", err)
 	}
-	if _, err := s.PeerPidfd(Features{}.Without(PeerPidfd)); !errors.Is(err, ErrNotSupported) {
-		t.Error(err)
-	}
-	if _, err := OpenProcess(1, Features{}.Without(Pidfd)); !errors.Is(err, ErrNotSupported) {
-		t.Error(err)
-	}
-	if _, err := OpenProcess(1<<30, Features{}); err == nil {
-		t.Error("a process that is none")
+	_ = a.Close()
+	if _, _, err := b.Take(make([]byte, 8), 4); err != io.EOF {
+		t.Errorf("the end: %v", err)
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/suggest"
 )
 
 const (
@@ -51,6 +54,7 @@ func splitAddress(a provider.Address) (address, error) {
 	}
 	name, query, _ := strings.Cut(rest, "?")
 	var p address
+	var said []string
 	var err error
 	if p.name, err = url.PathUnescape(name); err != nil {
 		return address{}, err
@@ -65,34 +69,57 @@ func splitAddress(a provider.Address) (address, error) {
 		if value, err = url.QueryUnescape(value); err != nil {
 			return address{}, err
 		}
+		if slices.Contains(said, key) {
+			return address{}, fmt.Errorf("%s is said twice", key)
+		}
+		said = append(said, key)
 		if err := p.set(key, value); err != nil {
-			return address{}, fmt.Errorf("%s: %w", key, err)
+			return address{}, err
 		}
 	}
 	return p, nil
 }
 
-// set takes one parameter. A name that is not known is one of a later version, which may be left out
-// of account: what an address must not be without is in the hello.
+// addressKeys are the parameters of an address.
+var addressKeys = []string{"boot", "inc", "net", "path", "uid"}
+
+// set takes one parameter. What is not understood is an error: an address that means something else than it says
+// would reach somebody else, or nobody.
 func (p *address) set(key, value string) (err error) {
+	want := ""
 	switch key {
 	case "boot":
-		if b, err := hex.DecodeString(value); err != nil || len(b) != len(bootID{}) {
-			return fmt.Errorf("%q is no boot id", value)
+		want = "a boot id, 32 hex digits"
+		if b, err := hex.DecodeString(value); err == nil && len(b) == len(bootID{}) {
+			p.boot, want = strings.ToLower(value), ""
 		}
-		p.boot = strings.ToLower(value)
 	case "inc":
-		p.inc, err = strconv.ParseUint(value, 16, 64)
+		if p.inc, err = strconv.ParseUint(value, 16, 64); err != nil || p.inc == 0 {
+			want = "an incarnation, a hex number that is not 0"
+		}
 	case "net":
-		p.net, err = strconv.ParseUint(value, 10, 64)
+		if p.net, err = strconv.ParseUint(value, 10, 64); err != nil || p.net == 0 {
+			want = "the inode of a network namespace, a number that is not 0"
+		}
 	case "path":
-		p.path = value
+		if p.path = filepath.Clean(value); !filepath.IsAbs(value) {
+			want = "the absolute path of a folder"
+		}
 	case "uid":
-		var uid uint64
-		uid, err = strconv.ParseUint(value, 10, 32)
-		p.uid, p.has = uint32(uid), true
+		uid, err := strconv.ParseUint(value, 10, 32)
+		if p.uid, p.has = uint32(uid), true; err != nil {
+			want = "a user's number"
+		}
+	default:
+		if s := suggest.Nearest(key, addressKeys); s != "" {
+			return fmt.Errorf("unknown parameter %q: do you mean %q?", key, s)
+		}
+		return fmt.Errorf("unknown parameter %q; known are %s", key, strings.Join(addressKeys, ", "))
 	}
-	return err
+	if want != "" {
+		return fmt.Errorf("%s=%q: want %s", key, value, want)
+	}
+	return nil
 }
 
 // String is the address in its one form: parameters by name, none that is not said.

@@ -33,9 +33,25 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%s becomes %s", c.text, got)
 		}
 	}
-	for _, text := range []string{"shm://n?later=1", "shm://n?", "shm://n?&"} {
-		if got, err := parseAddress(provider.Address(text)); err != nil || got != (address{name: "n"}) {
-			t.Errorf("%s: %v, %v", text, got, err)
+	if got, err := parseAddress("shm://n?"); err != nil || got != (address{name: "n"}) {
+		t.Errorf("no parameters: %v, %v", got, err)
+	}
+}
+
+// What is wrong with an address is said, and what may have been meant.
+func TestAddressSaysWhatIsWrong(t *testing.T) {
+	s := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
+	for text, want := range map[string]string{
+		"shm://x?inx=5":        `unknown parameter "inx": do you mean "inc"?`,
+		"shm://x?completely=5": `unknown parameter "completely"; known are boot, inc, net, path, uid`,
+		"shm://x?path=rel":     `path="rel": want the absolute path of a folder`,
+		"shm://x?inc=0":        `inc="0": want an incarnation`,
+		"shm://x?uid=me":       `uid="me": want a user's number`,
+		"shm://x?uid=1&uid=2":  "uid is said twice",
+	} {
+		_, err := s.d.Insert(provider.Address(text))
+		if !errors.Is(err, provider.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
@@ -44,7 +60,8 @@ func TestBadAddress(t *testing.T) {
 	for _, text := range []string{
 		"", "shm:", "loop://a", "shm://", "shm://?inc=1", "shm://%zz", "shm://" + strings.Repeat("x", maxName+1),
 		"shm://a?inc=", "shm://a?inc=xyz", "shm://a?inc=11111111111111111", "shm://a?net=-1", "shm://a?uid=4294967296", "shm://a?boot=12",
-		"shm://a?boot=" + strings.Repeat("g", 32), "shm://a?path=%", "shm://a?path=" + strings.Repeat("x", maxAddress),
+		"shm://a?boot=" + strings.Repeat("g", 32), "shm://a?path=%", "shm://a?&", "shm://a?later=1", "shm://a?path=", "shm://a?path=a/b", "shm://a?net=0", "shm://a?inc=1&inc=1",
+		"shm://a?path=" + strings.Repeat("x", maxAddress),
 	} {
 		if _, err := parseAddress(provider.Address(text)); !errors.Is(err, provider.ErrInvalid) {
 			t.Errorf("%.80s: %v", text, err)

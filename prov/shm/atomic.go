@@ -87,7 +87,7 @@ func (p *pair) applyAtomic(o *op, target []byte) {
 
 // askAtomic has the peer do a piece; false if there is no room for the request.
 func (p *pair) askAtomic(o *op, s provider.RemoteSegment) bool {
-	if p.replies.len() > 0 {
+	if p.replies.len() > 0 || p.asked >= maxAsked {
 		return false
 	}
 	x := &o.atomic
@@ -116,6 +116,7 @@ func (p *pair) askAtomic(o *op, s provider.RemoteSegment) bool {
 	p.control.Commit()
 	p.controlSent++
 	o.pending++
+	p.asked++
 	o.step()
 	return true
 }

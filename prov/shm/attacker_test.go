@@ -30,6 +30,7 @@ type attacker struct {
 	at     sys.UnixAddress // where the victim listens
 	key    uint64          // of memory of the victim's that is open for all
 	keys   []uint64        // as a peer can read them
+	lanes  *lanes          // for pairs that are to be
 	lent   []*sys.FD       // one of each kind of descriptor that is none of a peer's
 }
 
@@ -70,6 +71,9 @@ func attackerMain(args []string) error {
 		return err
 	}
 	a.at = socketName(to.uid, to.name)
+	if a.lanes, err = newLanes(sys.Features{}); err != nil {
+		return err
+	}
 	if a.lent, err = wrongDescriptors(); err != nil {
 		return err
 	}
@@ -324,7 +328,7 @@ func (a *attacker) descriptors(h *hostile) {
 	if err != nil {
 		return
 	}
-	fds := []*sys.FD{h.d.home.fd, h.p.mine.fd, h.p.bell.FD}
+	fds := []*sys.FD{h.d.home.fd, a.lanes.fd, h.p.bell.FD}
 	fds[a.rnd.IntN(3)] = wrong
 	msg := a.hello(h, func(m *hello) { m.features = hasBell })
 	_, _ = sock.Send(msg, fds...)
@@ -335,7 +339,7 @@ func (a *attacker) descriptors(h *hostile) {
 func (a *attacker) hello(h *hostile, change func(*hello)) []byte {
 	to, _ := parseAddress(a.victim)
 	m := hello{
-		kind: kindHello, inc: a.rnd.Uint64() | 1, boot: h.d.boot, layout: ourLayout, uid: h.d.uid, depth: maxDepth, net: h.d.net,
+		kind: kindHello, inc: a.rnd.Uint64() | 1, boot: h.d.boot, layout: ourLayout, uid: h.d.uid, net: h.d.net,
 		from: strconv.FormatUint(a.rnd.Uint64(), 36), to: to.name,
 	}
 	if change != nil {
@@ -351,7 +355,7 @@ func (a *attacker) hellos(h *hostile) {
 		if err != nil {
 			return
 		}
-		_, _ = sock.Send(a.hello(h, nil), h.d.home.fd, h.p.mine.fd)
+		_, _ = sock.Send(a.hello(h, nil), h.d.home.fd, a.lanes.fd)
 		if a.rnd.IntN(2) == 0 {
 			sys.Yield()
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -87,18 +88,20 @@ func TestCallBehindADeadOne(t *testing.T) {
 	second.good(second.wait(first), provider.SendDone, 1)
 }
 
+// with is an address with another value of a parameter that it has.
+func with(text, key, value string) provider.Address {
+	return provider.Address(regexp.MustCompile(key+"=[^&]*").ReplaceAllString(text, key+"="+value))
+}
+
 func TestAddresses(t *testing.T) {
 	a := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{Name: "named " + t.Name()})
 	text := string(a.ep.Address())
 	if !strings.HasPrefix(text, "shm://named%20TestAddresses?boot=") {
 		t.Errorf("address %s", text)
 	}
-	// The name alone is the same peer, before and after it was connected.
+	// The name alone is always the same peer; it is that of the full address once it is connected.
 	b := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
 	bare := b.insert("shm://named%20TestAddresses")
-	if p := b.insert(a.ep.Address()); p != bare {
-		t.Errorf("%d by its name, %d by its address", bare, p)
-	}
 	a.must(a.ep.Recv(recvOp(make([]byte, 8), 1)))
 	b.must(b.ep.Send(mk(make([]byte, 8), bare, 2)))
 	b.good(b.wait(), provider.SendDone, 2)
@@ -106,9 +109,12 @@ func TestAddresses(t *testing.T) {
 	if p := b.insert("shm://named%20TestAddresses"); p != bare {
 		t.Errorf("%d, after the connection %d", bare, p)
 	}
+	if p := b.insert(a.ep.Address()); p != bare {
+		t.Errorf("%d by its name, %d by its address", bare, p)
+	}
 	for what, bad := range map[string]provider.Address{
-		"another incarnation": provider.Address(strings.Replace(text, "&inc=", "&inc=1&y=", 1)),
-		"another node":        provider.Address(strings.Replace(text, "boot=", "boot="+strings.Repeat("0", 32)+"&x=", 1)),
+		"another incarnation": with(text, "inc", "1"),
+		"another node":        with(text, "boot", strings.Repeat("0", 32)),
 		"another namespace":   provider.Address(strings.Replace(text, "net=", "net=1", 1)),
 		"another user":        provider.Address(strings.Replace(text, "uid=", "uid=77", 1)),
 		"no such name":        "shm://nobody-has-this-name",
@@ -177,7 +183,7 @@ func TestBadHellos(t *testing.T) {
 	a := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{Name: t.Name()})
 	ep := a.ep.(*endpoint)
 	at := socketName(a.d.uid, t.Name())
-	good := hello{kind: kindHello, inc: 5, boot: a.d.boot, layout: ourLayout, uid: a.d.uid, depth: 10, net: a.d.net, from: "x", to: t.Name()}
+	good := hello{kind: kindHello, inc: 5, boot: a.d.boot, layout: ourLayout, uid: a.d.uid, net: a.d.net, from: "x", to: t.Name()}
 	with := func(change func(*hello)) []byte {
 		h := good
 		change(&h)

@@ -107,6 +107,11 @@ func TestNoBellForOthers(t *testing.T) {
 		if ends[0], ends[1], err = sys.SocketPair(sys.SeqPacket); err != nil {
 			t.Fatal(err)
 		}
+		again, err := newFile("lanes", lanesSize, false, a.d.features) // what it had was closed when it was up
+		a.must(err)
+		_ = again.m.Close()
+		_ = p.mine.fd.Close()
+		p.mine.fd = again.fd
 		was := p.uid
 		if other {
 			p.uid++
@@ -183,13 +188,16 @@ func TestBadWelcomes(t *testing.T) {
 	a := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
 	b := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
 	exchange(t, a, b)
-	home, lanes := b.d.home.fd, b.d.eps[0].pairs[0].mine.fd
+	other, err := newLanes(b.d.features)
+	a.must(err)
+	defer other.close()
+	home, lanes := b.d.home.fd, other.fd
 	wrong, err := wrongDescriptors()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer sys.CloseAll(wrong)
-	good := hello{kind: kindWelcome, inc: 5, boot: a.d.boot, layout: ourLayout, uid: a.d.uid, depth: 10, net: a.d.net, from: t.Name(), to: "x"}
+	good := hello{kind: kindWelcome, inc: 5, boot: a.d.boot, layout: ourLayout, uid: a.d.uid, net: a.d.net, from: t.Name(), to: "x"}
 	with := func(change func(*hello)) []byte {
 		h := good
 		change(&h)

@@ -53,8 +53,7 @@ func withoutFeature(t *testing.T, name string) []string {
 		"eventfd":      {"messages", "self", "ways", "descriptor", "wait-ends", "close-races", "idle", "peers"},
 		"cma":          {"messages", "denied", "compute-private"},
 		"hugetlb":      {"arena", "views", "lease"},
-		"pidfd":        {"death", "kill", "stop"}, "peer_pidfd": {"death", "kill", "stop"},
-		"futex_waitv": {"death", "kill", "ways"}, "robust_list": {"death", "kill", "viewer-dies"},
+		"futex_waitv":  {"death", "kill", "ways"}, "robust_list": {"death", "kill", "viewer-dies"},
 	}[name]
 	if groups == nil { // a new one
 		groups = partOfLaw(t)

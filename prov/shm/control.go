@@ -88,6 +88,7 @@ func (p *pair) done(r *record) error {
 
 // pieceDone counts the end of a piece.
 func (p *pair) pieceDone(o *op, err error) error {
+	p.asked--
 	if o.pending--; o.pending < 0 {
 		return fmt.Errorf("%w: more answers than pieces", errRecord)
 	}
@@ -153,6 +154,10 @@ func (p *pair) chunk(r *record) error {
 			return fmt.Errorf("%w: %d bytes at %d of segment %d", errRecord, n, r.words[2], seg)
 		}
 	}
+	if n > blockLen && seg != noSegment {
+		return fmt.Errorf("%w: a chunk of %d bytes", errRecord, n)
+	}
+	p.d.chunked += uint64(len(b))
 	pos, last := r.words[0], r.flags&recLast != 0
 	if pos > o.length || uint64(len(b)) > o.length-pos {
 		return fmt.Errorf("%w: %d bytes at %d of %d", errRecord, len(b), pos, o.length)
@@ -204,8 +209,8 @@ func (p *pair) serveWrite(r *record) error {
 		p.say(&record{op: opDone, status: status, context: r.context})
 		return nil
 	}
-	if p.served >= p.peerDepth*maxRemotes+64 {
-		return fmt.Errorf("more writes than it may have outstanding")
+	if p.served >= maxAsked {
+		return fmt.Errorf("more than %d writes at a time", maxAsked)
 	}
 	p.served++
 	o := p.bareOp(provider.WriteDone, roleServe)

@@ -34,7 +34,7 @@ func (p *pair) connectSelf() error {
 		return err
 	}
 	p.self = true
-	p.inc, p.uid, p.pid, p.peerDepth = p.ep.inc, p.d.uid, os.Getpid(), p.ep.depth
+	p.inc, p.uid, p.pid = p.ep.inc, p.d.uid, os.Getpid()
 	lanes, err := again(p.mine.file)
 	if err != nil {
 		return systemError(err)
@@ -77,8 +77,8 @@ func (p *pair) dial() error {
 		return err
 	}
 	cred, err := sock.Peer()
-	if err == nil && !d.opts.allows(cred.UID, d.uid) {
-		err = fmt.Errorf("%w: user %d listens there, which is not allowed", provider.ErrUnreachable, cred.UID)
+	if err == nil && cred.UID != a.uid { // names are anybody's to take
+		err = fmt.Errorf("%w: user %d listens at a name of user %d", provider.ErrUnreachable, cred.UID, a.uid)
 	}
 	if err == nil {
 		err = p.prepare()
@@ -125,7 +125,7 @@ func (d *domain) reach(a address) (sys.Socket, error) {
 func (p *pair) introduce(kind uint16, sock sys.Socket) error {
 	d := p.d
 	h := hello{
-		kind: kind, inc: p.ep.inc, want: p.inc, boot: d.boot, layout: ourLayout, uid: d.uid, depth: uint32(p.ep.depth),
+		kind: kind, inc: p.ep.inc, want: p.inc, boot: d.boot, layout: ourLayout, uid: d.uid,
 		life: p.lend(), net: d.net, from: p.ep.addr.name, to: p.peer.addr.name, path: p.ep.addr.path,
 	}
 	fds := []*sys.FD{d.home.fd, p.mine.fd}
@@ -162,8 +162,13 @@ func (p *pair) answer(h *hello, fds []*sys.FD, sock sys.Socket) error {
 
 // take maps what the peer has sent with its hello or welcome, and the pair is up. The descriptors are used up, whatever
 // happens.
-func (p *pair) take(h *hello, fds []*sys.FD) error {
+func (p *pair) take(h *hello, fds []*sys.FD) (err error) {
 	defer sys.CloseAll(fds)
+	defer func() {
+		if err != nil {
+			p.untake()
+		}
+	}()
 	home, err := mapForeign(fds[0], homeSize, false)
 	if err != nil {
 		return err
@@ -173,7 +178,6 @@ func (p *pair) take(h *hello, fds []*sys.FD) error {
 		_ = home.Close()
 		return err
 	}
-	p.peerDepth = int(min(h.depth, maxDepth))
 	p.life = lifeIn(home, h.life)
 	rest := fds[2:]
 	if h.features&hasBell != 0 {
@@ -195,26 +199,62 @@ func (p *pair) take(h *hello, fds []*sys.FD) error {
 	return p.up(lanes, home)
 }
 
+// untake lets go of what came with a welcome that was no good: another one may come.
+func (p *pair) untake() {
+	if p.peerBell.FD != nil {
+		_ = p.peerBell.Close()
+		p.peerBell = sys.Eventfd{}
+	}
+	for i, s := range p.segments {
+		delete(p.segments, i)
+		s.dropped = true
+		s.unmap()
+	}
+}
+
 // ready reads what the peer says on the socket.
 func (p *pair) ready(e sys.Events) {
 	if e.Has(sys.WriteReady) && p.jammed {
 		p.announce()
 		p.parts()
 	}
-	for n := 0; n < heardAtOnce && p.token != 0 && p.hear(); n++ {
-	}
+	p.listen(heardInTurn)
 }
 
-// heardAtOnce is how many messages of a peer are read in one go: more than a socket holds, so that all that was there is
-// read, and one that never stops talking does not keep us from the others.
-const heardAtOnce = 512
+// How many messages of a peer are read: in its turn, so that one that never stops talking does not keep us from the others, and
+// by who needs all that was there, more than a socket holds.
+const (
+	heardInTurn = 32
+	heardAtOnce = 512
+)
+
+// catchUp reads all that the peer has said by now.
+func (p *pair) catchUp() { p.listen(heardAtOnce) }
+
+// listen reads up to n messages. The rest is read by the next poll.
+func (p *pair) listen(n int) {
+	for ; p.token != 0 && p.hear(); n-- {
+		if n == 1 {
+			p.d.news.Store(true)
+			p.d.core.Later()
+			return
+		}
+	}
+}
 
 // hear reads one message; false if there was none.
 func (p *pair) hear() bool {
 	var b [maxMessage]byte
-	n, fds, err := p.sock.Recv(b[:], maxSegments+3)
+	n, fds, err := p.sock.Take(b[:], maxSegments+3)
 	switch {
 	case errors.Is(err, sys.ErrWouldBlock):
+		return false
+	case errors.Is(err, sys.ErrDescriptors) && p.state != pairEnded:
+		if p.starved++; p.starved > starvedMost {
+			p.badMessage(err)
+		} else {
+			p.d.starve(p.sock.FD, p.token, err)
+		}
 		return false
 	}
 	p.d.core.Later() // it may be what somebody waits for who would have been woken by it
@@ -236,6 +276,7 @@ func (p *pair) hear() bool {
 		sys.CloseAll(fds)
 		return true
 	}
+	p.starved = 0
 	kind, body, err := parseHead(b[:n])
 	if err == nil {
 		err = p.understand(kind, body, fds)
@@ -251,7 +292,7 @@ func (p *pair) hear() bool {
 // hungUp looks at the socket, and says whether the peer is gone.
 func (p *pair) hungUp() bool {
 	if !p.self {
-		p.ready(sys.Readable)
+		p.catchUp()
 	}
 	return p.state != pairUp || p.lostWhy != nil
 }
@@ -259,6 +300,9 @@ func (p *pair) hungUp() bool {
 // badMessage ends the pair for what the peer said.
 func (p *pair) badMessage(err error) {
 	if p.state == pairDialing {
+		if errors.Is(err, sys.ErrDescriptors) {
+			err = fmt.Errorf("%w: %w", provider.ErrNoMemory, err)
+		}
 		p.unreachable(fmt.Errorf("%w: %w", provider.ErrUnreachable, err))
 		return
 	}

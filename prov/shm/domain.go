@@ -49,6 +49,7 @@ type domain struct {
 	parting  []*pair // that have ended, of which the other side has not
 	foreign  foreign // of all pairs
 	wakes    []*wake // for the dead in the folder
+	ghosts   []*peer // oldest first
 	gone     bool    // a peer has died: directed receives may have to end
 
 	ops     provutil.Pool[op]
@@ -61,6 +62,8 @@ type domain struct {
 	restart []*endpoint // with stalled receives
 	stuck   bool        // a message waits for a receive or a place
 	looks   bool        // somebody looks for messages that nobody waits for
+	chunked uint64      // bytes that chunks have brought
+	hunger
 
 	scratch               provider.Completion // so that completions need no memory of their own
 	record, controlRecord record
@@ -105,7 +108,7 @@ func (d *domain) open(c provider.DomainConfig) (err error) {
 	d.arena = newArena(d.home, c.Memory, d.opts.prefault, d.features)
 	d.arena.huge = d.opts.huge
 	core := provutil.CoreConfig{
-		Progress: c.Progress, Spin: c.Spin, Yield: sys.Yield, Tracer: c.Tracer, NewBell: provutil.SystemBell,
+		Progress: c.Progress, Spin: c.Spin, Yield: sys.Yield, Tracer: c.Tracer, NewBell: provutil.SystemBells(d.features),
 	}
 	d.core = provutil.NewCore(d, core)
 	d.copied = sync.NewCond(d.core)
@@ -212,6 +215,7 @@ func (d *domain) Close() error {
 		p.parts()
 	}
 	d.reap()
+	d.endHunger()
 	_ = d.poller.Close()
 	d.arena.close()
 	d.home.close()

@@ -52,7 +52,7 @@ func (d *domain) OpenEndpoint(c provider.EndpointConfig) (provider.Endpoint, err
 	defer d.core.Unlock()
 	ep, err := d.openEndpoint(c)
 	if err != nil {
-		return nil, fail("open endpoint", provider.Address(c.Name), err)
+		return nil, fail("open endpoint", "", err) // which says the name
 	}
 	return ep, nil
 }

@@ -71,14 +71,35 @@ func (f *file) close() {
 // should be, is refused.
 func mapForeign(fd *sys.FD, n uint64, writable bool) (*sys.Mapping, error) {
 	defer fd.Close()
-	if n == 0 || n > 1<<46 || n%pageSize != 0 {
-		return nil, fmt.Errorf("memory of %d bytes", n)
-	}
-	if err := sys.CheckSealed(fd, int64(n), lengthSeals); err != nil {
-		return nil, err
-	}
-	if err := sys.CheckPages(fd, int64(n)); err != nil {
+	if err := checkForeign(fd, n); err != nil {
 		return nil, err
 	}
 	return sys.Map(fd, 0, int(n), writable)
+}
+
+// mapBoth is mapForeign for reading, and if w is to be, for writing at another place.
+func mapBoth(fd *sys.FD, n uint64, writable bool) (m, w *sys.Mapping, err error) {
+	defer fd.Close()
+	if err = checkForeign(fd, n); err != nil {
+		return nil, nil, err
+	}
+	if m, err = sys.Map(fd, 0, int(n), false); err != nil || !writable {
+		return m, nil, err
+	}
+	if w, err = sys.Map(fd, 0, int(n), true); err != nil {
+		_ = m.Close()
+		return nil, nil, err
+	}
+	return m, w, nil
+}
+
+// checkForeign says whether a file can be mapped.
+func checkForeign(fd *sys.FD, n uint64) error {
+	if n == 0 || n > 1<<46 || n%pageSize != 0 {
+		return fmt.Errorf("memory of %d bytes", n)
+	}
+	if err := sys.CheckSealed(fd, int64(n), lengthSeals); err != nil {
+		return err
+	}
+	return sys.CheckPages(fd, int64(n))
 }

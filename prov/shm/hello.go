@@ -41,6 +41,7 @@ type layout struct {
 	home, lanes    uint64
 	control, data  uint32
 	hazards, table uint32
+	asks           uint32
 }
 
 // segmentInfo names a segment whose descriptor comes with the message.
@@ -62,7 +63,7 @@ const hasBell = 1 // the bell is an eventfd; else a packet of kindBell rings
 //	64 u32 control bytes | 68 u32 data bytes
 //	72 u32 hazard slots  | 76 u32 table entries
 //	 80 u32 user id that the sender has for itself | 84 u32 features
-//	 88 u32 operations that the sender may have outstanding
+//	 88 u32 requests that either side may have without an answer
 //	 92 u32 which of the words of life in the sender's home is the receiver's to watch, from 1 on; 0: none
 //	 96 u64 inode of the sender's network namespace
 //	104 u16 n, n bytes: name of the sender
@@ -75,7 +76,7 @@ type hello struct {
 	boot           bootID
 	layout         layout
 	uid, features  uint32
-	depth, life    uint32
+	life           uint32
 	net            uint64
 	from, to, path string
 	segments       []segmentInfo
@@ -126,7 +127,7 @@ func (h *hello) Append(b []byte) []byte {
 	b = append(b, h.boot[:]...)
 	b = le.AppendUint64(b, h.layout.home)
 	b = le.AppendUint64(b, h.layout.lanes)
-	for _, v := range []uint32{h.layout.control, h.layout.data, h.layout.hazards, h.layout.table, h.uid, h.features, h.depth, h.life} {
+	for _, v := range []uint32{h.layout.control, h.layout.data, h.layout.hazards, h.layout.table, h.uid, h.features, h.layout.asks, h.life} {
 		b = le.AppendUint32(b, v)
 	}
 	b = le.AppendUint64(b, h.net)
@@ -143,7 +144,7 @@ func parseHello(kind uint16, body []byte) (*hello, error) {
 	h := &hello{kind: kind, inc: r.u64(), want: r.u64()}
 	copy(h.boot[:], r.take(len(h.boot)))
 	h.layout = layout{home: r.u64(), lanes: r.u64(), control: r.u32(), data: r.u32(), hazards: r.u32(), table: r.u32()}
-	h.uid, h.features, h.depth, h.life = r.u32(), r.u32(), r.u32(), r.u32()
+	h.uid, h.features, h.layout.asks, h.life = r.u32(), r.u32(), r.u32(), r.u32()
 	h.net = r.u64()
 	h.from, h.to = r.text(maxName), r.text(maxName)
 	h.path = r.text(maxAddress)

@@ -13,8 +13,8 @@ import (
 func someHello() *hello {
 	return &hello{
 		kind: kindHello, inc: 0x1122334455667788, want: 9, boot: bootID{1, 2, 3, 15: 16}, net: 4026531840,
-		layout: layout{home: 1, lanes: 2, control: 3, data: 4, hazards: 5, table: 6},
-		uid:    1000, features: 7, depth: 8, life: 128, from: "a", to: "be", path: "/f",
+		layout: layout{home: 1, lanes: 2, control: 3, data: 4, hazards: 5, table: 6, asks: 7},
+		uid:    1000, features: 7, life: 128, from: "a", to: "be", path: "/f",
 		segments: []segmentInfo{{index: 1, access: 2, size: 1 << 40}, {index: 3}},
 	}
 }

@@ -34,6 +34,7 @@ const (
 	laneData          = laneControl + controlSize
 	dataSize          = 64 << 10
 	lanesSize         = laneData + dataSize
+	recordAlign       = 64 // bytes that a record takes at least
 )
 
 // ringConfig is that of both lanes.

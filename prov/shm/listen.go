@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -68,9 +70,23 @@ func stale(at sys.UnixAddress) bool {
 		_ = sock.Close()
 		return false
 	}
-	// A successor may have taken the name meanwhile: then it is another file.
-	after, statErr := os.Lstat(at.Name)
-	return errors.Is(err, syscall.ECONNREFUSED) && statErr == nil && os.SameFile(before, after) && os.Remove(at.Name) == nil
+	return errors.Is(err, syscall.ECONNREFUSED) && removeSame(at.Name, before)
+}
+
+// removeSame removes a socket file if it is still the one that was looked at: a successor may have taken the name meanwhile. It is moved
+// aside first, where nobody replaces it between the look and the removal.
+func removeSame(name string, old os.FileInfo) bool {
+	aside := name + "." + strconv.FormatUint(rand.Uint64(), 16)
+	if err := os.Rename(name, aside); err != nil {
+		return false
+	}
+	now, err := os.Lstat(aside)
+	same := err == nil && os.SameFile(old, now) && old.ModTime().Equal(now.ModTime()) // numbers of files are used again
+	if !same {
+		_ = os.Link(aside, name) // back to where it was, unless a third one is there
+	}
+	_ = os.Remove(aside)
+	return same
 }
 
 func (ep *endpoint) listenAt(at sys.UnixAddress, path string) error {
@@ -118,9 +134,8 @@ func (l *listener) ready(sys.Events) {
 	for range 64 { // the others are still there at the next poll
 		sock, err := l.sock.Accept()
 		if err != nil {
-			// Want of descriptors, too: the connection waits. What closes one makes the next poll succeed.
-			if !errors.Is(err, sys.ErrWouldBlock) {
-				l.ep.d.warnOnce("accept", "a connection waits to be accepted", err)
+			if !errors.Is(err, sys.ErrWouldBlock) { // want of descriptors: the connection waits
+				l.ep.d.starve(l.sock.FD, l.token, err)
 			}
 			return
 		}
@@ -136,6 +151,8 @@ type stranger struct {
 	uid   uint32
 	other bool // it is another process
 	pid   int
+
+	starved int
 
 	// Of one that waits for the outcome of our own connection to the same peer.
 	hello *hello
@@ -192,9 +209,16 @@ func (s *stranger) leave() {
 // ready reads the hello.
 func (s *stranger) ready(sys.Events) {
 	var b [maxMessage]byte
-	n, fds, err := s.sock.Recv(b[:], maxSegments+3)
+	n, fds, err := s.sock.Take(b[:], maxSegments+3)
 	switch {
 	case errors.Is(err, sys.ErrWouldBlock):
+		return
+	case errors.Is(err, sys.ErrDescriptors) && s.hello == nil:
+		if s.starved++; s.starved > starvedMost {
+			s.close(refusal{code: refuseLimit, text: err.Error()})
+		} else {
+			s.ep.d.starve(s.sock.FD, s.token, err)
+		}
 		return
 	case err != nil || s.hello != nil: // a second message before the answer, or the end
 		sys.CloseAll(fds)
@@ -252,6 +276,7 @@ func (ep *endpoint) anyOfName() address {
 // ourLayout is what both sides must have.
 var ourLayout = layout{
 	home: homeSize, lanes: lanesSize, control: controlSize, data: dataSize, hazards: hazardSlots, table: tableEntries,
+	asks: maxAsked,
 }
 
 // descriptors is how many come with the hello.
@@ -269,7 +294,7 @@ func (ep *endpoint) welcome(s *stranger) {
 	p := ep.pairWith(h, s.uid)
 	if p != nil && p.state == pairUp {
 		// It has ended its side and calls anew, or lies. We have not heard of the end yet.
-		p.ready(sys.Readable)
+		p.catchUp()
 		p = ep.pairWith(h, s.uid)
 	}
 	if p != nil && p.state == pairDialing {

@@ -44,6 +44,9 @@ func (ep *endpoint) begin(kind provider.Kind, o *provider.Op) (*pair, error) {
 	}
 	p := to.pair(ep)
 	if p == nil {
+		p = ep.alias(to)
+	}
+	if p == nil {
 		p = ep.newPair(to)
 	}
 	return p, nil
@@ -236,7 +239,7 @@ func (p *pair) startMessage(o *op) bool {
 			o.role = roleAck
 		}
 		return true
-	case o.mem != nil && !o.mem.closed && p.knows(o.mem.extent.seg):
+	case o.mem != nil && !o.mem.closed && p.sees(o.mem.access) && p.knows(o.mem.extent.seg):
 		at, _ := o.mem.position(o.local.First)
 		r := record{op: opPlaced, context: o.id, words: [3]uint64{o.tag, place(o.mem.extent.seg, int(o.length)), o.mem.extent.off + at}}
 		if !p.place(o, &r) {
@@ -281,7 +284,10 @@ func (p *pair) startLarge(o *op) bool {
 	return true
 }
 
-// knows says whether the peer can be pointed at a segment of ours.
+// sees says whether the peer maps memory with this access: what peers may write, other users do not get.
+func (p *pair) sees(a provider.Access) bool { return p.uid == p.d.uid || !a.Has(provider.PeerWrite) }
+
+// knows says whether the peer can be pointed at a segment of ours that it sees.
 func (p *pair) knows(seg uint32) bool {
 	if int(seg) >= p.announced {
 		p.announce()
@@ -341,7 +347,7 @@ func (p *pair) noted(r *record) bool {
 		ep.recvCQ.Stall()
 		return false
 	}
-	p.peer.named = true
+	p.peer.seen = true
 	c := &ep.d.scratch
 	*c = provider.Completion{Kind: provider.RemoteWrite, Flags: provider.HasData, Len: r.words[0], Data: r.data, Source: p.peer.id}
 	ep.count(c)
@@ -361,7 +367,7 @@ func (p *pair) keep(a *arrival, k *kept, payload []byte) bool {
 	if k.how == opPlaced && p.state == pairDraining {
 		return true // its send has failed
 	}
-	p.waiting += k.cost
+	p.keeps(k.cost)
 	m := p.ep.matcher.Keep(a.tagged)
 	m.Source, m.Tag, m.Data, m.HasData, m.Len, m.Extra = a.source, a.tag, a.data, a.hasData, a.len, *k
 	if k.how == opInline {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/weft-fabric/weft/fabric/provider"
-	"github.com/weft-fabric/weft/internal/sys"
 )
 
 // A peer that dies is noticed twice: early, by its word of life, and for good, by the end of its socket. In between the
@@ -30,14 +29,13 @@ func (d *domain) mourn() bool {
 
 // noticed is the early end: all that waits for the peer fails now. The pair ends with the socket.
 func (p *pair) noticed() {
-	p.ready(sys.Readable) // what it said before; this may be the end already
+	p.catchUp() // what it said before; this may be the end already
 	if p.state != pairUp || p.lostWhy != nil || p.reading || p.obeying {
 		return
 	}
 	// Whoever lives nevertheless, as a process whose threads are killed one by one, learns that it is taken for dead.
 	_, _ = p.sock.Send(refusal{code: refuseClosed, text: "your word of life says that you have died"}.Append(nil))
-	for p.pollControl() {
-	}
+	p.obeyRest()
 	if p.state == pairUp { // else it broke the protocol
 		p.early = true
 		p.expire(fmt.Errorf("%w: it has died", provider.ErrPeerGone))

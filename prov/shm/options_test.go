@@ -15,7 +15,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("no options: %+v, %v", o, err)
 	}
 	o, err = parseOptions(map[string]string{
-		"disable": "cma, pidfd", "folder": "/run/user/7/", "allow-uid": "5, 6", "prefault": "0",
+		"disable": "cma, eventfd", "folder": "/run/user/7/", "allow-uid": "5, 6", "prefault": "0",
 	})
 	if err != nil || o.prefault != 0 || o.folder != "/run/user/7" || !o.allows(5, 1) || o.allows(7, 1) {
 		t.Errorf("options: %+v, %v", o, err)

@@ -67,6 +67,7 @@ type pair struct {
 	announced int // segments of ours that the peer was told of, or will not be
 	untold    int // drops of ours, as announced
 	jammed    bool
+	starved   int // how often there were no descriptors for what the peer says next
 
 	// bells
 	bell      sys.Eventfd // ours, which the peer rings
@@ -81,7 +82,7 @@ type pair struct {
 	controlRead uint64
 	wroteAt     uint64 // controlSent after the last part of a write
 	saidAfter   uint64 // the last recAfter
-	peerDepth   int
+	asked       int    // requests of ours without an answer
 
 	seq      uint64
 	live     opList     // posted and not ended, in order
@@ -101,6 +102,7 @@ type pair struct {
 	served   int        // writes of the peer that run
 	wanting  uint64     // what our word wants has
 
+	late    int    // turns of drain
 	waiting uint64 // bytes of unexpected messages, as counted against the bound
 	users   int    // copies that run outside of the lock, and views
 	dirty   bool   // in d.dirty
@@ -194,10 +196,12 @@ func (p *pair) up(lanesMap, homeMap *sys.Mapping) error {
 		return err
 	}
 	p.d.arena.watch(&p.theirs)
+	_ = p.mine.fd.Close() // the peer has its own
 	p.meetCross()
 	p.state = pairUp
 	p.activate()
 	p.d.vigil.watch(p, p.life)
+	p.adoptAliases()
 	p.d.stats.Peers++
 	p.tell()
 	if p.d.tracer.PeerUp != nil {
@@ -333,20 +337,32 @@ func (p *pair) lost(why error) {
 	if p.reading || p.obeying {
 		return // poll goes on with it
 	}
-	for p.state == pairUp && p.pollControl() {
-	}
+	p.obeyRest()
 	if p.state != pairUp { // it broke the protocol
 		return
 	}
 	p.expire(p.lostWhy)
 }
 
+// obeyRest takes what is left in the control lane: as much as one can hold, since a peer that lives may go on.
+func (p *pair) obeyRest() {
+	for end := p.controlRead + controlSize/recordAlign; p.state == pairUp && int64(p.controlRead-end) < 0 && p.pollControl(); {
+	}
+}
+
 // drain takes what is left in the lanes, as far as there is room for it, and ends the pair when all is
 // taken and nothing more can come.
 func (p *pair) drain() bool {
 	moved := false
-	for p.state == pairDraining && (p.pollControl() || p.pollData()) {
+	for n := 0; p.state == pairDraining && (p.pollControl() || p.pollData()); n++ {
 		moved = true
+		if n == drainRounds { // the others' turn
+			p.d.core.Later()
+			break
+		}
+		if p.late++; p.late > 2*int(laneSize(laneSteps)+controlSize)/recordAlign { // it lives, and goes on
+			p.end(p.peer.why, nil)
+		}
 	}
 	switch {
 	case p.state != pairDraining || !p.spent():
@@ -361,6 +377,10 @@ func (p *pair) drain() bool {
 
 // breach drops a peer that broke the protocol.
 func (p *pair) breach(err error) {
+	if p.starved > 0 { // it has sent what is missing
+		p.famish(err)
+		return
+	}
 	why := fmt.Errorf("%w: %w: %w", provider.ErrPeerGone, provider.ErrProtocol, err)
 	p.d.tell(slog.LevelWarn, "a peer broke the protocol and is dropped", "peer", p.peer.text, "error", err)
 	p.d.bury(p.peer, why)
@@ -376,6 +396,10 @@ func (p *pair) unreachable(why error) {
 	p.state = pairNew
 	if s := p.parked; s != nil {
 		s.adopt(p)
+		return
+	}
+	if q := p.ep.alias(p.peer); q != nil { // it is connected already, under another of its addresses
+		p.moveTo(q)
 		return
 	}
 	if errors.Is(why, provider.ErrPeerGone) { // this very incarnation, which will not come again

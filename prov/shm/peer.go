@@ -13,8 +13,12 @@ type peer struct {
 	text  provider.Address
 	addr  address
 	pairs []*pair
-	why   error // it is gone
-	named bool  // the program may have its number, though it has got no message
+	why   error  // it is gone
+	bare  bool   // inserted without an incarnation: whoever has the name when it is connected
+	named bool   // the program has inserted it
+	seen  bool   // the program may have its number
+	ghost bool   // in d.ghosts
+	held  uint64 // bytes of messages of it that wait here
 	stats provider.PeerStats
 }
 
@@ -37,8 +41,7 @@ func (d *domain) Insert(a provider.Address) (provider.Peer, error) {
 	return p.id, nil
 }
 
-// insert finds or makes the peer. What an address does not say is as it is here, but for the incarnation: an address
-// without one is the same peer as one with it.
+// insert finds or makes the peer. What an address does not say is as it is here, but for the incarnation: see peer.is.
 func (d *domain) insert(addr address) (*peer, error) {
 	text := provider.Address(addr.String())
 	if addr.boot == "" {
@@ -51,8 +54,7 @@ func (d *domain) insert(addr address) (*peer, error) {
 		addr.uid, addr.has = d.uid, true
 	}
 	for _, p := range d.byName[addr.name] {
-		if p.addr.agrees(addr) {
-			p.addr.inc = max(p.addr.inc, addr.inc)
+		if p.is(addr) {
 			return p, nil
 		}
 	}
@@ -60,7 +62,7 @@ func (d *domain) insert(addr address) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{id: id, text: text, addr: addr}
+	p := &peer{id: id, text: text, addr: addr, bare: addr.inc == 0}
 	*value = p
 	d.byName[addr.name] = append(d.byName[addr.name], p)
 	return p, nil
@@ -130,20 +132,6 @@ func (d *domain) bury(p *peer, why error) {
 	}
 }
 
-// forget drops the peer of a pair that has ended if nobody can know of it: it has come by itself, and has left nothing. Else who
-// comes and goes would cost memory each time.
-func (d *domain) forget(p *pair) {
-	q := p.peer
-	q.named = q.named || p.waiting > 0
-	if q.named || q.stats.Received > 0 || len(q.pairs) > 0 || d.av.Lookup(q.id) == nil {
-		return
-	}
-	if q.why == nil {
-		d.forgetName(q)
-	}
-	d.av.Remove(q.id)
-}
-
 // sweep removes what a dead peer has left in the folder.
 func (d *domain) sweep(p *peer) {
 	if d.opts.folder != "" && p.addr.path == d.opts.folder {
@@ -168,23 +156,35 @@ func (h *hello) address(uid uint32) address {
 
 // pairWith finds the pair with an endpoint that says it has this name and incarnation.
 func (ep *endpoint) pairWith(h *hello, uid uint32) *pair {
+	at := h.address(uid)
+	var calling *pair
+	var best *peer
 	for _, p := range ep.d.byName[h.from] {
-		if !p.addr.agrees(h.address(uid)) {
-			continue
-		}
 		q := p.pair(ep)
-		if q == nil {
-			q = ep.newPair(p)
-		}
-		if q.inc == 0 || q.inc == h.inc {
+		switch {
+		case !p.addr.agrees(at):
+		case q != nil && q.inc == h.inc:
 			return q
+		case q != nil && q.inc == 0:
+			calling = q
+		case q == nil && (best == nil || p.addr.inc == h.inc):
+			best = p
 		}
+	}
+	switch {
+	case calling != nil: // whom it finds is not known yet: maybe this one
+		return calling
+	case best != nil:
+		return ep.newPair(best)
 	}
 	return nil
 }
 
 // newcomer makes peer and pair for somebody who was not inserted here.
 func (ep *endpoint) newcomer(h *hello, uid uint32) (*pair, error) {
+	if err := ep.crowded(); err != nil {
+		return nil, err
+	}
 	p, err := ep.d.insert(h.address(uid))
 	if err != nil {
 		return nil, err

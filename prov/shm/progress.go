@@ -12,6 +12,7 @@ const (
 	dataRecords    = 64
 	controlRecords = 64
 	copyBytes      = 256 << 10
+	drainRounds    = 4
 	socketPolls    = 256 // one poll in so many looks at descriptors
 )
 
@@ -219,8 +220,14 @@ func (p *pair) pollData() bool {
 // readData tells the peer what was taken a quarter of the lane later: a peer for whom there is no room has that much in it that is
 // to be taken still.
 func (p *pair) readData() bool {
-	moved, matched := false, false
+	moved, matched, before := false, false, p.d.stats.BytesRecv
 	for range dataRecords {
+		if p.replies.len() >= maxAsked { // it has to take them first
+			break
+		}
+		if p.d.stats.BytesRecv-before >= copyBytes {
+			break
+		}
 		b, err := p.dataIn.Peek()
 		if err != nil {
 			p.breach(err)
@@ -244,11 +251,11 @@ func (p *pair) readData() bool {
 			p.breach(err)
 			return true
 		}
-		if r.flags&recAfter != 0 && !p.reach(r.after) {
-			if p.state == pairDraining {
+		if r.flags&recAfter != 0 {
+			if there, went := p.reach(r.after); !there {
+				moved = moved || went
 				break
 			}
-			return true
 		}
 		if r.op == opMove {
 			if err := p.laneMoved(); err != nil {
@@ -280,22 +287,29 @@ func (p *pair) readData() bool {
 	return moved
 }
 
-// reach reads the control lane up to a record of it, which the peer has published before what refers to it.
-func (p *pair) reach(after uint64) bool {
-	for int64(p.controlRead-after) < 0 {
-		switch moved := p.pollControl(); {
-		case p.state == pairDraining && !moved:
-			return !p.dying() // all that was there has been read; of a dying one more may come
-		case p.state == pairDraining:
-			continue
-		case !moved:
-			p.breach(errRecord)
-		}
-		if p.state != pairUp {
-			return false
-		}
+// reach reads the control lane up to a record of it, which the peer has published before what refers to it. If that takes
+// more than one turn it says that it has moved.
+func (p *pair) reach(after uint64) (there, moved bool) {
+	if int64(p.controlRead-after) >= 0 {
+		return true, false
 	}
-	return true
+	if after-p.controlRead > controlSize/recordAlign { // more than there can be
+		p.breach(errRecord)
+		return false, true
+	}
+	moved = p.pollControl()
+	switch {
+	case p.state != pairUp && p.state != pairDraining:
+		return false, true
+	case int64(p.controlRead-after) >= 0:
+		return true, moved
+	case moved:
+		return false, true
+	case p.state == pairDraining:
+		return !p.dying(), false // all that was there has been read; of a dying one more may come
+	}
+	p.breach(errRecord)
+	return false, true
 }
 
 // pollControl takes control records. They never wait.
@@ -310,8 +324,11 @@ func (p *pair) pollControl() bool {
 }
 
 func (p *pair) readControl() bool {
-	n, chunks := 0, false
+	n, chunks, before := 0, false, p.d.chunked
 	for ; n < controlRecords; n++ {
+		if p.d.chunked-before >= copyBytes {
+			break
+		}
 		b, err := p.controlIn.Peek()
 		if err != nil {
 			p.breach(err)
@@ -361,8 +378,8 @@ func (p *pair) say(r *record) {
 	if p.replies.len() == 0 && p.write(r) {
 		return
 	}
-	depth := p.peerDepth + p.ep.depth
-	if p.replies.len() > 64+2*depth*maxRemotes || p.saying > (64+depth)*maxAtomic+maxInline { // each operation may ask so many times, for so much
+	kept := int(min(p.ep.unexpected/keepCost, 1<<30)) // messages that wait here, each of which is answered once
+	if p.replies.len() > 4*maxAsked+kept || p.saying > maxAsked*maxAtomic+maxInline {
 		p.breach(errors.New("it asks without taking the answers"))
 		return
 	}

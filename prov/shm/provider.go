@@ -76,38 +76,64 @@ func describe(f sys.Features) provider.Info {
 		Memory:   provider.MemoryMode{ProviderKey: true},
 		Limits: provider.Limits{
 			Inject: maxInline, Segments: maxSegmentV, Remotes: maxRemotes, AtomicLen: maxAtomic, TagBits: 64, DataBytes: 8, KeyBytes: 8,
-			IdlePeer: 2 * lanesSize,
+			Peers: maxPeers(f), IdlePeer: 2 * lanesSize,
 		},
 		Address: "shm://NAME[?boot=HEX&inc=HEX&net=INODE&path=FOLDER&uid=UID]",
 	}
-	for _, want := range []struct {
-		feature sys.Feature
-		without string
-	}{
-		{sys.FutureWrite, "read-only descriptors keep peers of other users from writing; those of this user could"},
-		{sys.PopulatePages, "new memory is touched page by page"},
-		{sys.EventFD, "sleepers are woken by a packet on the socket"},
-		{sys.RobustList, "peers are told of the death of this process by its sockets, after its memory was freed"},
-		{sys.FutexWaitv, "deaths of peers are noticed by their sockets, after their memory was freed"},
-		{sys.CrossMemory, "registered memory is always read by way of its owner"},
-		{sys.HugeTLB, "arenas lie on ordinary pages"},
-	} {
-		err := f.Check(want.feature)
-		feature := provider.Feature{Name: want.feature.String(), On: err == nil}
-		switch {
-		case err != nil:
-			feature.Detail = fmt.Sprintf("%v: %s", err, want.without)
-		case want.feature == sys.CrossMemory:
-			feature.Detail = crossUse
-		case want.feature == sys.HugeTLB:
-			feature.Detail = "option hugetlb; " + hugeRoom(sys.HugePools())
-		}
-		i.Features = append(i.Features, feature)
+	for _, which := range sys.AllFeatures() {
+		i.Features = append(i.Features, kernelFeature(f, which))
 	}
 	if why := unusable(f); why != nil {
 		i.Usable, i.Why = false, why.Error()
 	}
 	return i
+}
+
+// What a pair and a domain have of descriptors: a socket, our bell and the peer's; and the domain's own, with some for the program.
+const (
+	pairDescriptors = 3
+	ownDescriptors  = 64
+)
+
+// maxPeers is how many peers can be connected with what this process may have of descriptors (RLIMIT_NOFILE); 0 means that
+// nothing bounds them.
+func maxPeers(f sys.Features) int {
+	limit, err := sys.DescriptorLimit()
+	if err != nil {
+		return 0
+	}
+	each := uint64(pairDescriptors)
+	if !f.Has(sys.EventFD) {
+		each = 1
+	}
+	return int(max(min(limit, 1<<31)-min(limit, ownDescriptors), each) / each)
+}
+
+// fallbacks says what is done without a feature of the kernel, for each that can be disabled.
+var fallbacks = map[sys.Feature]string{
+	sys.FutureWrite:   "read-only descriptors keep peers of other users from writing; those of this user could",
+	sys.NoExecSeal:    "memory files could be run as programs, as on older kernels",
+	sys.PopulatePages: "new memory is touched page by page",
+	sys.EventFD:       "sleepers are woken by a packet on the socket",
+	sys.RobustList:    "peers are told of the death of this process by its sockets, after its memory was freed",
+	sys.FutexWaitv:    "deaths of peers are noticed by their sockets, after their memory was freed",
+	sys.CrossMemory:   "registered memory is always read by way of its owner",
+	sys.HugeTLB:       "arenas lie on ordinary pages",
+}
+
+// kernelFeature asks the kernel for a feature.
+func kernelFeature(f sys.Features, which sys.Feature) provider.Feature {
+	err := f.Check(which)
+	feature := provider.Feature{Name: which.String(), On: err == nil}
+	switch {
+	case err != nil:
+		feature.Detail = fmt.Sprintf("%v: %s", err, fallbacks[which])
+	case which == sys.CrossMemory:
+		feature.Detail = crossUse
+	case which == sys.HugeTLB:
+		feature.Detail = "option hugetlb; " + hugeRoom(sys.HugePools())
+	}
+	return feature
 }
 
 // unusable is why there can be no domain here: memory files cannot be made or sealed, or nothing says which node this is.

@@ -63,6 +63,9 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 	ep.receives++
 	r := ep.matcher.NewRecv()
 	r.Context, r.Tagged, r.Tag, r.Ignore, r.Peer, r.Flags = o.Context, kind == provider.TRecvDone, o.Tag, o.Ignore, o.Peer, o.Flags
+	if from != nil {
+		r.Peer = ep.sourceOf(from)
+	}
 	r.Buffer = provutil.VectorOf(o)
 	r.Buffer.More = d.locals.Clone(o.Locals)
 	if o.Flags&(provider.Peek|provider.Claim) != 0 {
@@ -151,7 +154,7 @@ func (ep *endpoint) give(r *recv, a *arrival, k *kept, payload []byte) bool {
 func (ep *endpoint) hand(r *recv, m *waiting) {
 	ep.matcher.Take(m)
 	p := m.Extra.pair
-	p.waiting -= m.Extra.cost
+	p.lets(m.Extra.cost)
 	a := arrival{tagged: m.Tagged, hasData: m.HasData, source: m.Source, tag: m.Tag, data: m.Data, len: m.Len}
 	ep.fill(r, &a, &m.Extra, m.Bytes)
 	if m.Bytes != nil {
@@ -185,7 +188,7 @@ func (ep *endpoint) look(r *recv) {
 
 // found completes a peek, or a discard, without the message's bytes.
 func (ep *endpoint) found(r *recv, m *waiting) {
-	m.Extra.pair.peer.named = true
+	m.Extra.pair.peer.seen = true
 	c := &ep.d.scratch
 	*c = provider.Completion{Context: r.Context, Kind: recvKind(r), Len: m.Len, Tag: m.Tag, Source: m.Source}
 	if m.HasData {
@@ -208,7 +211,7 @@ func (ep *endpoint) found(r *recv, m *waiting) {
 // discard drops a message that was taken out of the matcher, and tells its sender.
 func (ep *endpoint) discard(m *waiting) {
 	p, k := m.Extra.pair, &m.Extra
-	p.waiting -= k.cost
+	p.lets(k.cost)
 	if p.state == pairUp {
 		switch {
 		case k.how == opOffer:
@@ -482,7 +485,7 @@ func (p *pair) dropKept(why error, ways ...uint8) {
 			return
 		}
 		ep.matcher.Take(m)
-		p.waiting -= k.cost
+		p.lets(k.cost)
 		ep.matcher.FreeMessage(m)
 	})
 }

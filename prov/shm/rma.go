@@ -11,6 +11,7 @@ const (
 	maxRemotes  = 16       // remote segments of an operation
 	maxSegmentV = 16       // local segments
 	lockedCopy  = 16 << 10 // longer copies run outside of the lock
+	maxAsked    = 1024     // requests to a peer that it has not answered: it keeps something for each
 	cutEvery    = 4 << 20  // and stop after so much at most when the pair ends
 )
 
@@ -111,7 +112,7 @@ func (p *pair) hold(s provider.RemoteSegment, kind provider.Kind) (spot, int, er
 		p.hazards.drop(s.Key)
 		return spot{}, foundError, fmt.Errorf("%d bytes from %d of %d: outside of the memory: %w", s.Len, s.Offset, b.len, provider.ErrKey)
 	}
-	if b.seg == noSegment || p.uid != p.d.uid && b.access.Has(provider.PeerWrite) { // of which users other than the owner's get no descriptor
+	if b.seg == noSegment || !p.sees(b.access) {
 		p.hazards.drop(s.Key)
 		return spot{}, foundElse, nil
 	}
@@ -306,7 +307,7 @@ func (p *pair) startPieces(o *op, budget *uint64) bool {
 
 // ask has the peer serve a piece; false if there is no room for the request.
 func (p *pair) ask(o *op, s provider.RemoteSegment) bool {
-	if p.replies.len() > 0 {
+	if p.replies.len() > 0 || p.asked >= maxAsked {
 		return false
 	}
 	r := record{op: opRead, flags: recData, context: o.id, words: [3]uint64{uint64(s.Key), s.Offset, s.Len}, data: o.start}
@@ -332,6 +333,7 @@ func (p *pair) ask(o *op, s provider.RemoteSegment) bool {
 	p.control.Commit()
 	p.controlSent++
 	o.pending++
+	p.asked++
 	o.step()
 	if o.kind == provider.WriteDone {
 		p.wroteAt = p.controlSent

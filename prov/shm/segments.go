@@ -36,22 +36,8 @@ func (p *pair) addSegment(s segmentInfo, fd *sys.FD) error {
 		_ = fd.Close()
 		return fmt.Errorf("segment %d: %w", s.index, err)
 	}
-	var w *sys.Mapping
-	if write {
-		again, err := fd.Dup()
-		if err == nil {
-			w, err = mapForeign(again, s.size, true)
-		}
-		if err != nil {
-			_ = fd.Close()
-			return fmt.Errorf("segment %d: %w", s.index, err)
-		}
-	}
-	m, err := mapForeign(fd, s.size, false)
+	m, w, err := mapBoth(fd, s.size, write)
 	if err != nil {
-		if w != nil {
-			_ = w.Close()
-		}
 		return fmt.Errorf("segment %d: %w", s.index, err)
 	}
 	if p.segments == nil {
@@ -112,27 +98,32 @@ func (p *pair) segment(i uint32) *foreignSegment {
 	if p.self {
 		p.mapOwn(i)
 	} else {
-		p.ready(sys.Readable)
+		p.catchUp()
 	}
 	return p.segments[i]
 }
 
 // mapOwn maps one of our own segments as a peer does.
 func (p *pair) mapOwn(i uint32) {
-	a := p.d.arena
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if uint64(i) >= uint64(len(a.segments)) || a.segments[i] == nil {
-		return
-	}
-	s := a.segments[i]
-	fd, err := s.file.fd.Dup()
-	if err == nil {
-		err = p.addSegment(s.info(), fd)
+	s, fd, err := p.d.arena.lend(i)
+	if err == nil && fd != nil {
+		err = p.addSegment(s, fd)
 	}
 	if err != nil {
 		p.d.warnOnce("map", "a segment of our own cannot be mapped again", err)
 	}
+}
+
+// lend gives a segment as peers get it; a nil descriptor if it is none.
+func (a *arena) lend(i uint32) (segmentInfo, *sys.FD, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if uint64(i) >= uint64(len(a.segments)) || a.segments[i] == nil {
+		return segmentInfo{}, nil, nil
+	}
+	s := a.segments[i]
+	fd, err := s.file.fd.Dup()
+	return s.info(), fd, err
 }
 
 // bytes is a piece of the segment, for reading; nil if it does not lie inside.
@@ -164,7 +155,7 @@ func (p *pair) mapped() uint64 {
 func (p *pair) announce() {
 	if p.state != pairUp || p.self {
 		if p.self {
-			p.announced, p.untold = p.d.arena.known()
+			p.announced = p.d.arena.known()
 			p.dropOwn()
 		}
 		return
@@ -212,23 +203,23 @@ func (d *domain) announce() {
 
 // dropOwn unmaps segments of ours that are no more, in the pair of an endpoint with itself.
 func (p *pair) dropOwn() {
-	a := p.d.arena
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, i := range a.dropped {
-		if s := p.segments[i]; s != nil {
-			delete(p.segments, i)
-			s.dropped = true
-			s.unmap()
+	for list := p.d.arena.drops(p.untold); len(list) > 0; list = p.d.arena.drops(p.untold) {
+		p.untold += len(list)
+		for _, i := range list {
+			if s := p.segments[i]; s != nil {
+				delete(p.segments, i)
+				s.dropped = true
+				s.unmap()
+			}
 		}
 	}
 }
 
-// known is how many segments and drops there are.
-func (a *arena) known() (segments, drops int) {
+// known is how many segments there are, or have been.
+func (a *arena) known() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.segments), len(a.dropped)
+	return len(a.segments)
 }
 
 // drops lists the dropped segments from the n-th drop on, at most as many as fit in a message.

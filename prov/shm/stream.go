@@ -26,8 +26,8 @@ type flight struct {
 
 // stream starts to send bytes. What a peer may ask for at a time has a bound.
 func (p *pair) stream(s stream) error {
-	if p.streams.len() > (p.peerDepth+p.ep.depth)*maxRemotes+64 {
-		return fmt.Errorf("more reads than it may have outstanding")
+	if p.streams.len() > 2*maxAsked+p.ep.depth {
+		return fmt.Errorf("more than %d reads at a time", maxAsked)
 	}
 	p.streams.push(s)
 	p.pushStreams()

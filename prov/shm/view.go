@@ -107,6 +107,9 @@ func (d *domain) upPair(ctx context.Context, to *peer) (*pair, error) {
 				return p, nil
 			}
 		}
+		if p := d.eps[0].alias(to); p != nil {
+			return p, nil
+		}
 		p := to.pair(d.eps[0])
 		if p == nil {
 			p = d.eps[0].newPair(to)
@@ -120,7 +123,7 @@ func (d *domain) upPair(ctx context.Context, to *peer) (*pair, error) {
 				return nil, err
 			}
 		}
-		if p.state == pairEnded && p.failed != nil {
+		if p.state == pairEnded && p.failed != nil && (len(d.eps) == 0 || d.eps[0].alias(to) == nil) {
 			return nil, p.failed
 		}
 	}

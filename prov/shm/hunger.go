@@ -1,0 +1,75 @@
+package shm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/sys"
+)
+
+// A process that has no descriptors left can take no connection and no memory of a peer. That is not the peer's fault, who
+// waits: what it has said stays in its socket, which is not watched for a while, since it would be readable all the time.
+const (
+	hungerTime  = 100 * time.Millisecond // until it is tried again
+	starvedMost = 100                    // times; then there is no hope, as where the system forbids it
+)
+
+// hunger is what waits for descriptors. There is a timer while anything does.
+type hunger struct {
+	hungry []hungry
+	retry  *time.Timer
+}
+
+// hungry is a socket that is not watched.
+type hungry struct {
+	fd    *sys.FD
+	token uint64
+}
+
+// starve has a socket wait for descriptors. Locked.
+func (d *domain) starve(fd *sys.FD, token uint64, err error) {
+	d.warnOnce("descriptors", "this process has no descriptors left: connections and memory of peers wait", err)
+	if d.poller.Remove(fd) != nil { // it waits already
+		return
+	}
+	d.hungry = append(d.hungry, hungry{fd, token})
+	if d.retry == nil {
+		d.retry = time.AfterFunc(hungerTime, d.feed)
+	}
+}
+
+// feed has them tried again. Unlocked.
+func (d *domain) feed() {
+	d.core.Lock()
+	defer d.core.Unlock()
+	list := d.hungry
+	d.hungry, d.retry = nil, nil
+	for _, h := range list {
+		s, ok := d.sources[h.token]
+		if !ok || d.closed { // closed meanwhile
+			continue
+		}
+		_ = d.poller.Add(h.fd, sys.Readable|sys.PeerClosed, h.token)
+		if p, ok := s.(*pair); ok && p.jammed {
+			d.wantWrite(h.fd, h.token, true)
+		}
+	}
+	d.news.Store(true)
+}
+
+// endHunger ends the timer. Locked.
+func (d *domain) endHunger() {
+	if d.retry != nil {
+		d.retry.Stop()
+	}
+	d.hungry = nil
+}
+
+// famish ends a pair that cannot go on without what there are no descriptors for.
+func (p *pair) famish(err error) {
+	why := fmt.Errorf("%w: %w: no descriptors for what the peer has sent: %w", provider.ErrPeerGone, provider.ErrNoMemory, err)
+	p.d.log.Warn("shm: a peer is given up for want of descriptors", "peer", p.peer.text, "error", err)
+	p.d.bury(p.peer, why)
+	p.end(why, &refusal{code: refuseLimit, text: "no descriptors are left for what was sent"})
+}

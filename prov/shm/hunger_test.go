@@ -1,0 +1,107 @@
+package shm
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+)
+
+// fast has this process get no descriptor more until the result is called.
+func fast(t *testing.T) (eat func()) {
+	t.Helper()
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	next, err := os.Open("/dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := syscall.Rlimit{Cur: uint64(next.Fd()), Max: old.Max}
+	_ = next.Close()
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	ate := false
+	eat = func() {
+		if !ate {
+			ate = true
+			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(eat)
+	return eat
+}
+
+// quiet polls until nothing moves: that comes soon, if nothing is tried again and again.
+func (s *side) quiet() {
+	s.t.Helper()
+	for n := 0; s.poll(); n++ {
+		if n > 1000 {
+			s.t.Fatal("it is busy with what it cannot do")
+		}
+	}
+}
+
+// A peer's memory that there are no descriptors for waits, the peer stays, and it goes on when there are.
+func TestWantOfDescriptors(t *testing.T) {
+	a, b, ab, _ := joined(t, provider.EndpointConfig{})
+	m := b.alloc(1<<16, peerBoth)
+	copy(m.Bytes(), "here")
+	eat := fast(t)
+	a.quiet()
+	if got := a.peerState(ab); got != "connected" {
+		t.Fatalf("the peer is %s: %v", got, a.d.Peers()[0].Why)
+	}
+	buf := make([]byte, 4)
+	a.must(a.ep.Read(provider.Op{Local: provider.Segment{Bytes: buf}, Peer: ab, Key: m.Key(), Context: 1}))
+	a.quiet()
+	eat()
+	if a.good(a.wait(b), provider.ReadDone, 1); string(buf) != "here" {
+		t.Errorf("%q", buf)
+	}
+}
+
+// The same with a connection.
+func TestWantOfDescriptorsToAccept(t *testing.T) {
+	for _, what := range []string{"accept", "hello"} {
+		a := newSide(t, provider.DomainConfig{Progress: provider.Manual}, provider.EndpointConfig{})
+		b := newSide(t, provider.DomainConfig{Progress: provider.Manual}, provider.EndpointConfig{})
+		b.must(b.ep.Send(mk(make([]byte, 8), b.insert(a.ep.Address()), 1)))
+		if what == "hello" { // there is one descriptor: for the connection
+			one, err := os.Open("/dev/null")
+			a.must(err)
+			eat := fast(t)
+			_ = one.Close()
+			a.quiet()
+			eat()
+		} else {
+			eat := fast(t)
+			a.quiet()
+			eat()
+		}
+		a.must(a.ep.Recv(recvOp(make([]byte, 8), 2)))
+		b.good(b.wait(a), provider.SendDone, 1)
+		a.good(a.wait(b), provider.RecvDone, 2)
+	}
+}
+
+// What cannot wait fails for what it is: no breach of the peer's.
+func TestWantOfDescriptorsIsNoBreach(t *testing.T) {
+	a, b, ab, ba := joined(t, provider.EndpointConfig{})
+	m := b.alloc(1<<16, peerBoth)
+	a.must(a.ep.Recv(recvOp(make([]byte, 1<<16), 1)))
+	b.must(b.ep.Send(provider.Op{Local: provider.Segment{Bytes: m.Bytes(), Memory: m}, Peer: ba, Context: 2}))
+	eat := fast(t)
+	a.quiet()
+	eat()
+	a.wait()
+	if why := a.d.Peers()[0].Why; a.peerState(ab) != "gone" || !errors.Is(why, provider.ErrNoMemory) || errors.Is(why, provider.ErrProtocol) {
+		t.Errorf("the peer is %s: %v", a.peerState(ab), why)
+	}
+}
