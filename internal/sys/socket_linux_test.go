@@ -270,3 +270,34 @@ func TestTake(t *testing.T) {
 		t.Errorf("the end: %v", err)
 	}
 }
+
+// Who has shut the direction to the peer still hears it.
+func TestShutdownSend(t *testing.T) {
+	a, b, err := SocketPair(SeqPacket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer CloseAll([]*FD{a.FD, b.FD})
+	if _, err := a.Send([]byte("last")); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.ShutdownSend(); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 8)
+	if n, _, err := b.Recv(buf, 0); err != nil || string(buf[:n]) != "last" {
+		t.Error(n, err)
+	}
+	if _, _, err := b.Recv(buf, 0); err != io.EOF {
+		t.Error(err)
+	}
+	if _, err := b.Send([]byte("back")); err != nil {
+		t.Error(err)
+	}
+	if n, _, err := a.Recv(buf, 0); err != nil || string(buf[:n]) != "back" {
+		t.Error(n, err)
+	}
+	if _, err := a.Send([]byte("more")); !errors.Is(err, syscall.EPIPE) {
+		t.Error(err)
+	}
+}
