@@ -30,7 +30,7 @@ func TestOptions(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	for name, values := range map[string][]string{
-		"disable": {"nothing"}, "folder": {"", "a/b"}, "cma": {"", "yes"}, "allow-uid": {"", "x", "1,", "-1"}, "prefault": {"", "-1"},
+		"disable": {"nothing"}, "fail": {"memf", "memfd@0"}, "folder": {"", "a/b"}, "cma": {"", "yes"}, "allow-uid": {"", "x", "1,", "-1"}, "prefault": {"", "-1"},
 		"foldr": {"/x"}, "something-else": {""},
 	} {
 		for _, v := range values {
