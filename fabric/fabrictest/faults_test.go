@@ -634,6 +634,14 @@ func crossFaults() []fault {
 		{group: "stop-F34", name: "a call waits for the peer", make: func(testing.TB) *mutant {
 			return &mutant{stats: func(*provider.Stats) { pause(1100 * time.Millisecond) }}
 		}},
+		{group: "others-go-on-F34", name: "others wait too", make: func(testing.TB) *mutant {
+			return &mutant{done: func(c *provider.Completion) int {
+				if c.Context == 50 { // of the message to the other peer
+					return 0
+				}
+				return 1
+			}}
+		}},
 		{group: "viewer-dies", name: "again and again", make: replaces(provider.ErrPeerGone, provider.ErrAgain)},
 	}
 }

@@ -22,7 +22,7 @@ func TestFailures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, other := Features{}.Failing(f), Features{}.Without(Pidfd).Failing(f)
+		s, other := Features{}.Failing(f), Features{}.Without(PopulatePages).Failing(f)
 		got := ""
 		for i := range 6 {
 			which := s
