@@ -142,6 +142,8 @@ func (p *pair) crosses(o *op, b *block, n uint64) (bool, error) {
 		why = errCrossOwner
 	}
 	switch on := p.d.opts.cma == cmaOn; {
+	case errors.Is(why, syscall.ESRCH): // it was dying as it connected: what waits for it will be told so
+		return false, nil
 	case why != nil && on:
 		return false, crossError(why)
 	case why != nil || p.self && !on:

@@ -262,6 +262,11 @@ func TestCrossForced(t *testing.T) {
 	if tries.Load() < 2 {
 		t.Errorf("%d tries", tries.Load())
 	}
+	x = newPrivate(t, cma("on"), provider.DomainConfig{}) // one that was dying when it connected
+	x.a.d.core.Lock()
+	x.pair.crossLost(syscall.ESRCH)
+	x.a.d.core.Unlock()
+	x.good(0, 100)
 	// With oneself, too.
 	a := newSide(t, cma("on"), provider.EndpointConfig{})
 	m, err := a.d.Register(memmon.HeapBytes([]byte("selfsame")), provider.PeerRead)

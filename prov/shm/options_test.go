@@ -44,3 +44,16 @@ func TestBadOptions(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Want of descriptors when a domain is opened is told as such, not as if there could never be one here.
+func TestOpenWithoutDescriptors(t *testing.T) {
+	for _, fails := range []string{"memfd", "memfd@1-3"} {
+		d, err := open(provider.Info{}, provider.DomainConfig{Options: map[string]string{"fail": fails}})
+		if err == nil {
+			_ = d.Close()
+		}
+		if !errors.Is(err, provider.ErrNoMemory) || errors.Is(err, provider.ErrNotSupported) {
+			t.Errorf("fail=%s: %v", fails, err)
+		}
+	}
+}

@@ -47,6 +47,9 @@ func open(info provider.Info, c provider.DomainConfig) (*domain, error) {
 	}
 	d := &domain{opts: opts, info: describe(opts.features), uid: uint32(os.Getuid())}
 	if !d.info.Usable {
+		if err := systemError(unusable(opts.features)); errors.Is(err, provider.ErrNoMemory) { // just now
+			return nil, err
+		}
 		return nil, fmt.Errorf("%s: %w", d.info.Why, provider.ErrNotSupported)
 	}
 	id, err := sys.BootID()
