@@ -214,7 +214,11 @@ func (c *Core) pollOnce() bool {
 	if c.armed && c.parker == nil {
 		c.disarm()
 	}
-	return c.poll()
+	moved := c.poll()
+	if moved && c.parker != nil {
+		c.Later() // it may have been what would have woken the parked wait, which goes on with what is left
+	}
+	return moved
 }
 
 // watch sees to it that the engine is armed again when the program polls no more. Locked.
