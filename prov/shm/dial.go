@@ -245,11 +245,11 @@ func (p *pair) listen(n int) {
 // hear reads one message; false if there was none.
 func (p *pair) hear() bool {
 	var b [maxMessage]byte
-	n, fds, err := p.sock.Take(b[:], maxSegments+3)
+	n, fds, err := p.packet(b[:])
 	switch {
 	case errors.Is(err, sys.ErrWouldBlock):
 		return false
-	case errors.Is(err, sys.ErrDescriptors) && p.state != pairEnded:
+	case errors.Is(err, sys.ErrDescriptors):
 		if p.starved++; p.starved > starvedMost {
 			p.badMessage(err)
 		} else {
@@ -259,7 +259,7 @@ func (p *pair) hear() bool {
 	}
 	p.d.core.Later() // it may be what somebody waits for who would have been woken by it
 	switch {
-	case errors.Is(err, sys.ErrMessage) && p.state != pairEnded:
+	case errors.Is(err, sys.ErrMessage):
 		p.badMessage(err)
 		return false
 	case err != nil:
@@ -273,7 +273,6 @@ func (p *pair) hear() bool {
 		p.lost(why)
 		return false
 	case p.state == pairEnded:
-		sys.CloseAll(fds)
 		return true
 	}
 	p.starved = 0
@@ -287,6 +286,19 @@ func (p *pair) hear() bool {
 		p.badMessage(err)
 	}
 	return true
+}
+
+// packet takes one message off the socket. Of one to a pair that has ended nothing counts but that it is not the end: its descriptors are not taken, as there
+// may be no room for them.
+func (p *pair) packet(b []byte) (int, []*sys.FD, error) {
+	if p.state != pairEnded {
+		return p.sock.Take(b, maxSegments+3)
+	}
+	n, _, err := p.sock.Recv(b, 0)
+	if errors.Is(err, sys.ErrMessage) {
+		err = nil
+	}
+	return n, nil, err
 }
 
 // hungUp looks at the socket, and says whether the peer is gone.

@@ -105,3 +105,29 @@ func TestWantOfDescriptorsIsNoBreach(t *testing.T) {
 		t.Errorf("the peer is %s: %v", a.peerState(ab), why)
 	}
 }
+
+// Want of descriptors when a pair has ended is not the end of the peer's use of our memory: a view keeps its block.
+func TestWantOfDescriptorsWhenThePairHasEnded(t *testing.T) {
+	a, b, ab, ba := joined(t, provider.EndpointConfig{})
+	m := a.alloc(1<<16, peerBoth)
+	copy(m.Bytes(), "mine")
+	v := b.view(ba, m, 0, 4)
+	b.alloc(1<<20, peerBoth) // is announced, with a descriptor
+	a.must(a.d.Remove(ab))
+	eat := fast(t)
+	a.quiet()
+	eat()
+	a.must(m.Close())
+	for range 40 {
+		copy(a.alloc(1<<16, peerBoth).Bytes(), "else")
+	}
+	if string(v.Bytes()) != "mine" {
+		t.Errorf("the view shows %q", v.Bytes())
+	}
+	v.Release()
+	b.quiet()
+	a.quiet()
+	if n := a.partingPairs(); n != 0 {
+		t.Errorf("%d pairs have not parted", n)
+	}
+}
