@@ -2,6 +2,7 @@ package shm
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -69,7 +70,7 @@ func (d *domain) endHunger() {
 // famish ends a pair that cannot go on without what there are no descriptors for.
 func (p *pair) famish(err error) {
 	why := fmt.Errorf("%w: %w: no descriptors for what the peer has sent: %w", provider.ErrPeerGone, provider.ErrNoMemory, err)
-	p.d.log.Warn("shm: a peer is given up for want of descriptors", "peer", p.peer.text, "error", err)
+	p.d.tell(slog.LevelWarn, "a peer is given up for want of descriptors", "peer", p.peer.text, "error", err)
 	p.d.bury(p.peer, why)
 	p.end(why, &refusal{code: refuseLimit, text: "no descriptors are left for what was sent"})
 }

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"syscall"
 	"testing"
@@ -129,5 +130,27 @@ func TestWantOfDescriptorsWhenThePairHasEnded(t *testing.T) {
 	a.quiet()
 	if n := a.partingPairs(); n != 0 {
 		t.Errorf("%d pairs have not parted", n)
+	}
+}
+
+// The logger may ask the domain when a peer is given up.
+func TestLoggerMayAskInWantOfDescriptors(t *testing.T) {
+	ctx, cancel := withPatience(t)
+	defer cancel()
+	a, b, _, ba := joined(t, provider.EndpointConfig{})
+	h := asking{nil, &a.d, make(chan string, 2)}
+	a.within(func() { a.d.log, a.d.background = slog.New(h), ctx })
+	m := b.alloc(1<<16, peerBoth)
+	a.must(a.ep.Recv(recvOp(make([]byte, 1<<16), 1)))
+	b.must(b.ep.Send(provider.Op{Local: provider.Segment{Bytes: m.Bytes(), Memory: m}, Peer: ba, Context: 2}))
+	eat := fast(t)
+	a.quiet()
+	eat()
+	for range 2 {
+		select {
+		case <-h.heard:
+		case <-ctx.Done():
+			t.Fatal("the logger does not get an answer")
+		}
 	}
 }
