@@ -17,6 +17,13 @@ func (p *peer) is(a address) bool {
 	return p.addr.inc == a.inc
 }
 
+// unmeet has a name mean anybody again, after the last connection with who had it has ended and not because that one is gone.
+func (p *peer) unmeet() {
+	if p.bare && p.why == nil && len(p.pairs) == 0 {
+		p.addr.inc, p.addr.path = 0, p.path
+	}
+}
+
 // up is a pair that is up, or nil.
 func (p *peer) up() *pair {
 	for _, q := range p.pairs {

@@ -3,6 +3,7 @@ package shm
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -100,5 +101,57 @@ func TestNameAndFullAddress(t *testing.T) {
 		if a.d.Stats().Peers != 1 {
 			t.Errorf("%d pairs", a.d.Stats().Peers)
 		}
+	}
+}
+
+// A name means whoever has it when it is connected, also after a connection with somebody who had it before, which ended here without word of
+// its end: that of a closed endpoint, or with who had called and was gone before he was answered. The full address stays its own.
+func TestNameAfterItsOwner(t *testing.T) {
+	for way, meet := range map[string]func(a, b *side, ab provider.Peer){
+		"closed": func(a, b *side, ab provider.Peer) {
+			b.must(b.ep.Recv(recvOp(make([]byte, 8), 2)))
+			a.must(a.ep.Send(mk(make([]byte, 8), ab, 1)))
+			a.good(a.wait(b), provider.SendDone, 1)
+			a.must(a.ep.Close())
+			b.must(b.d.Close())
+			ep, err := a.d.OpenEndpoint(provider.EndpointConfig{Send: a.cq, Recv: a.cq})
+			a.must(err)
+			a.ep = ep
+		},
+		"not answered": func(a, b *side, _ provider.Peer) {
+			b.must(b.ep.Send(mk(make([]byte, 8), b.insert(a.ep.Address()), 1)))
+			b.must(b.d.Close())
+			a.once()
+		},
+		"told apart": func(a, b *side, ab provider.Peer) {
+			b.must(b.ep.Recv(recvOp(make([]byte, 8), 2)))
+			a.must(a.ep.Send(mk(make([]byte, 8), ab, 1)))
+			a.good(a.wait(b), provider.SendDone, 1)
+			full := a.insert(b.ep.Address())
+			a.must(a.ep.Close())
+			b.must(b.d.Close())
+			ep, err := a.d.OpenEndpoint(provider.EndpointConfig{Send: a.cq, Recv: a.cq})
+			a.must(err)
+			a.ep = ep
+			heir := newSide(t, byHand, provider.EndpointConfig{Name: "owner told apart"})
+			a.must(a.ep.Send(mk(make([]byte, 8), full, 1)))
+			if c := a.wait(heir); !errors.Is(c.Err, provider.ErrUnreachable) {
+				t.Errorf("the full address reaches a successor: %+v", c)
+			}
+			heir.must(heir.d.Close())
+		},
+	} {
+		t.Run(way, func(t *testing.T) {
+			a, b := newSide(t, byHand, provider.EndpointConfig{}), newSide(t, byHand, provider.EndpointConfig{Name: "owner " + way})
+			at := provider.Address("shm://" + strings.ReplaceAll("owner "+way, " ", "%20"))
+			meet(a, b, a.insert(at))
+			heir := newSide(t, byHand, provider.EndpointConfig{Name: "owner " + way})
+			for i := range uint64(2) {
+				heir.must(heir.ep.Recv(recvOp(make([]byte, 8), 2)))
+				a.must(a.ep.Send(mk(make([]byte, 8), a.insert(at), i)))
+				a.good(a.wait(heir), provider.SendDone, i)
+				heir.good(heir.wait(a), provider.RecvDone, 2)
+			}
+		})
 	}
 }

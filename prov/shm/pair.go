@@ -245,6 +245,7 @@ func (p *pair) end(why error, word *refusal) {
 	p.failAll(why)
 	p.failReceives(why)
 	p.peer.pairs = without(p.peer.pairs, p)
+	p.peer.unmeet()
 	p.ep.pairs = without(p.ep.pairs, p)
 	if p.active {
 		p.d.pairs = without(p.d.pairs, p)

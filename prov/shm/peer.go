@@ -15,6 +15,7 @@ type peer struct {
 	pairs []*pair
 	why   error  // it is gone
 	bare  bool   // inserted without an incarnation: whoever has the name when it is connected
+	path  string // of a bare one: the folder that was inserted
 	named bool   // the program has inserted it
 	seen  bool   // the program may have its number
 	ghost bool   // in d.ghosts
@@ -38,6 +39,9 @@ func (d *domain) Insert(a provider.Address) (provider.Peer, error) {
 		return 0, fail("insert", a, err)
 	}
 	p.named = true
+	if addr.inc != 0 {
+		p.bare = false // from now on it is nobody else
+	}
 	return p.id, nil
 }
 
@@ -62,7 +66,7 @@ func (d *domain) insert(addr address) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{id: id, text: text, addr: addr, bare: addr.inc == 0}
+	p := &peer{id: id, text: text, addr: addr, bare: addr.inc == 0, path: addr.path}
 	*value = p
 	d.byName[addr.name] = append(d.byName[addr.name], p)
 	return p, nil
