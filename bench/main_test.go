@@ -81,7 +81,11 @@ func measure(t *testing.T, only string, profile string, seconds float64) *report
 		dir:    t.TempDir(),
 	}
 	rep := &report{Machine: describeMachine(), Seconds: seconds}
-	if err := r.measure(t.Context(), rep, plan(r.only, false)); err != nil {
+	err = r.measure(t.Context(), rep, plan(r.only, false))
+	if errors.Is(err, errNothing) && seconds < 8 { // the machine has other things to do
+		return measure(t, only, profile, 3*seconds)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return rep

@@ -263,7 +263,7 @@ func TestF13QueueLimitBytes(t *testing.T) {
 // TestF17EvictedSlowReader: with LagLimit a slow reader is detached. One of Weft's
 // is told why; a real one sees its writer go. The others go on.
 func TestF17EvictedSlowReader(t *testing.T) {
-	const limit = 20
+	const limit = 500 // steps, of which the writer makes no more than that in a second: a quick reader may be kept from running for a while
 	for _, slow := range []kind{weftKind(2), adios2Kind(1)} {
 		t.Run(slow.String(), func(t *testing.T) {
 			dir := t.TempDir()

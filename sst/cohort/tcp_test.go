@@ -379,7 +379,7 @@ func TestMissingRank(t *testing.T) {
 	log, logger := testutil.NewLog(slog.LevelDebug)
 	one := make(chan error, 1)
 	go func() {
-		one <- f.rank(1, 4, func(c *TCPConfig) { soon(c); c.Logger = logger })
+		one <- f.rank(1, 4, func(c *TCPConfig) { c.explainAfter, c.Logger = time.Second, logger }) // connected by then
 	}()
 	log.Expect(t, "connected to rank 0, which waits for other ranks")
 	line := f.log.Expect(t, "level=WARN", "waits for other ranks to connect")

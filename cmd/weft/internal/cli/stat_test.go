@@ -380,7 +380,7 @@ func TestStatLive(t *testing.T) {
 				t.Fatal(err)
 			}
 			// What a writer leaves behind that is killed.
-			if err := errors.Join(s.Close(), os.WriteFile(name+contactSuffix, b, 0o600)); err != nil {
+			if err := errors.Join(os.WriteFile(name+".left", b, 0o600), s.Close(), os.Rename(name+".left", name+contactSuffix)); err != nil {
 				t.Fatal(err)
 			}
 		})
