@@ -12,18 +12,29 @@ import "github.com/weft-fabric/weft/fabric/provider"
 //
 //	r := m.NewRecv(); *r's fields = ...
 //	for msg := m.Find(r); msg != nil; msg = m.Find(r) {
-//		m.Take(msg); deliver msg to r; m.FreeMessage(msg)
-//		if r is used up { m.FreeRecv(r); return }        // always, but for Multi
+//		part, ok := r.Take(msg.Len, queue)
+//		if !ok { r.Stalled = true; break }
+//		m.Take(msg); deliver msg to part of r; m.FreeMessage(msg)
+//		if part.Last { return }        // always, but for Multi
 //	}
 //	m.Add(r)
 //
 // When a message arrives:
 //
 //	if r := m.Match(tagged, source, tag); r != nil {
-//		m.Remove(r) unless Multi leaves room; deliver; m.FreeRecv(r)
+//		part, ok := r.Take(length, queue)
+//		if !ok { leave the message with its sender }
+//		if part.Last { m.Remove(r) }
+//		deliver to part of r
 //	} else {
 //		msg := m.Keep(tagged); *msg's fields = ...
 //	}
+//
+// When a message is delivered:
+//
+//	ended := r.Complete(&completion, part.At)
+//	queue.Push(&completion)
+//	if ended { m.FreeRecv(r) }
 type Matcher[M any] struct {
 	posted  [2]list[Recv, *Recv]
 	waiting [2]list[Message[M], *Message[M]]
@@ -43,10 +54,11 @@ type Recv struct {
 	Peer    provider.Peer // with Directed; 0 takes anybody's
 	Flags   provider.Flags
 
+	Least   uint64 // Multi: it is used up when less of its buffer is left
 	Used    uint64 // Multi: bytes of the buffer that have messages in them
-	Pending int    // messages on their way into the buffer, for the provider
+	Pending int    // Multi: messages on their way into the buffer
 	// Stalled, set by the provider, is a Multi receive for whose message there was no place in the completion
-	// queue. Match still finds it: what would be its message has to wait with the sender.
+	// queue. Match still finds it, but it takes nothing: what would be its message has to wait with the sender.
 	Stalled bool
 	Ended   error // for the provider: cancelled or closed while messages were on their way into the buffer
 	Held    bool  // for the provider: memory of the buffer was closed, see Held

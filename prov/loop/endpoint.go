@@ -157,7 +157,7 @@ func (ep *endpoint) shut(why error) {
 	ep.dropTransfers()
 	ep.matcher.EachRecv(func(r *recv) {
 		ep.matcher.Remove(r)
-		ep.endRecv(r, d.fault(recvKind(r), "", provider.ErrClosed))
+		ep.endRecv(r, d.fault(r.Kind(), "", provider.ErrClosed))
 	})
 	d.av.Each(func(_ provider.Peer, _ provider.Address, st *peerState) { st.drop(ep) })
 	for i, e := range d.endpoints {
@@ -214,7 +214,7 @@ func (ep *endpoint) Cancel(context uint64) bool {
 	}
 	if r := ep.matcher.Posted(context); r != nil {
 		ep.matcher.Remove(r)
-		ep.endRecv(r, d.fault(recvKind(r), "", provider.ErrCancelled))
+		ep.endRecv(r, d.fault(r.Kind(), "", provider.ErrCancelled))
 		return true
 	}
 	found := false

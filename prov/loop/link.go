@@ -167,7 +167,7 @@ func (d *domain) endDirected(l *link, why error) {
 	l.ep.matcher.EachRecv(func(r *recv) {
 		if r.Peer == l.peer {
 			l.ep.matcher.Remove(r)
-			l.ep.endRecv(r, d.fault(recvKind(r), l.address, why))
+			l.ep.endRecv(r, d.fault(r.Kind(), l.address, why))
 		}
 	})
 }

@@ -49,7 +49,7 @@ func (ep *endpoint) beginRecv(kind provider.Kind, p *provider.Op) error {
 	ep.receiving++
 	r := ep.matcher.NewRecv()
 	r.Context, r.Tagged, r.Tag, r.Ignore, r.Peer, r.Flags = p.Context, kind == provider.TRecvDone, p.Tag, p.Ignore, p.Peer, p.Flags
-	r.Buffer = d.vector(p)
+	r.Buffer, r.Least = d.vector(p), ep.minMulti
 	if p.Flags&(provider.Peek|provider.Claim) != 0 {
 		ep.look(r)
 	} else {
@@ -70,7 +70,7 @@ func (ep *endpoint) serve(r *recv, st *peerState) {
 		return
 	}
 	if l := deadLink(st, ep); l != nil {
-		ep.endRecv(r, ep.domain.fault(recvKind(r), l.address, l.why))
+		ep.endRecv(r, ep.domain.fault(r.Kind(), l.address, l.why))
 		return
 	}
 	ep.matcher.Add(r)
@@ -80,17 +80,17 @@ func (ep *endpoint) serve(r *recv, st *peerState) {
 // for a completion.
 func (ep *endpoint) feed(r *recv) bool {
 	for m := ep.find(r); m != nil; m = ep.find(r) {
-		if !ep.roomFor(r, m.Len) {
+		part, ok := r.Take(m.Len, ep.recv)
+		if !ok {
 			r.Stalled = true
 			ep.domain.restart = append(ep.domain.restart, ep)
 			return false
 		}
-		end := ep.use(r, m.Len)
-		if end {
+		if part.Last {
 			ep.matcher.Remove(r)
 		}
-		ep.hand(r, m)
-		if end {
+		ep.hand(r, m, part)
+		if part.Last {
 			return true
 		}
 	}
@@ -114,12 +114,7 @@ func (d *domain) resume() {
 	list := d.restart
 	d.restart = nil
 	for _, ep := range list {
-		ep.matcher.EachRecv(func(r *recv) {
-			if r.Stalled {
-				r.Stalled = false
-				ep.feed(r)
-			}
-		})
+		ep.matcher.Unstall(func(r *recv) { ep.feed(r) })
 	}
 }
 
@@ -134,11 +129,11 @@ func deadLink(st *peerState, ep *endpoint) *link {
 	return nil
 }
 
-// hand gives a waiting message to a receive.
-func (ep *endpoint) hand(r *recv, m *waiting) {
+// hand gives a waiting message to a receive that has taken it.
+func (ep *endpoint) hand(r *recv, m *waiting, part provutil.Part) {
 	ep.matcher.Take(m)
 	m.Extra.link.unwait(m)
-	ep.domain.fill(ep, r, m)
+	ep.domain.fill(ep, r, m, part)
 	ep.matcher.FreeMessage(m)
 }
 
@@ -155,9 +150,10 @@ func (ep *endpoint) look(r *recv) {
 	}
 	switch {
 	case m == nil:
-		ep.endRecv(r, d.fault(recvKind(r), "", provider.ErrNoMessage))
+		ep.endRecv(r, d.fault(r.Kind(), "", provider.ErrNoMessage))
 	case !peek && !r.Flags.Has(provider.Discard):
-		ep.hand(r, m)
+		part, _ := r.Take(m.Len, nil) // it is not Multi
+		ep.hand(r, m, part)
 	default:
 		ep.found(r, m)
 	}
@@ -166,7 +162,7 @@ func (ep *endpoint) look(r *recv) {
 // found completes a peek, or a discard, without the message's bytes.
 func (ep *endpoint) found(r *recv, m *waiting) {
 	d := ep.domain
-	c := provider.Completion{Context: r.Context, Kind: recvKind(r), Len: m.Len, Tag: m.Tag, Source: m.Source}
+	c := provider.Completion{Context: r.Context, Kind: r.Kind(), Len: m.Len, Tag: m.Tag, Source: m.Source}
 	if m.HasData {
 		c.Data, c.Flags = m.Data, provider.HasData
 	}

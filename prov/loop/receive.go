@@ -45,15 +45,16 @@ func (d *domain) accept(l *link, p *packet) bool {
 	if r == nil {
 		return d.wait(l, p)
 	}
-	if r.Stalled || !ep.roomFor(r, p.len) {
+	part, ok := r.Take(p.len, ep.recv)
+	if !ok {
 		return false
 	}
 	m := waiting{Tagged: p.kind == tagged, Source: l.peer, Tag: p.tag, Data: p.data, HasData: p.hasData, Len: p.len, Bytes: p.bytes}
 	m.Extra = origin{link: l, op: p.op, ack: p.ack, loan: p.loan, loanNo: p.loanNo}
-	if ep.use(r, p.len) {
+	if part.Last {
 		ep.matcher.Remove(r)
 	}
-	d.fill(ep, r, &m)
+	d.fill(ep, r, &m, part)
 	return true
 }
 
@@ -107,34 +108,6 @@ func (d *domain) forget(m *waiting) {
 	l.ep.matcher.FreeMessage(m)
 }
 
-// roomFor reserves the place of a message's completion, where the receive's own is not for it.
-func (ep *endpoint) roomFor(r *recv, n uint64) bool {
-	if !r.Flags.Has(provider.Multi) || ep.recv == nil || ep.last(r, n) {
-		return true
-	}
-	if ep.recv.Reserve(1) {
-		return true
-	}
-	ep.recv.Stall()
-	return false
-}
-
-// last says whether a Multi receive is used up by a message of n bytes.
-func (ep *endpoint) last(r *recv, n uint64) bool {
-	left := r.Buffer.Len() - r.Used
-	return left-min(n, left) < ep.minMulti
-}
-
-// use counts a message into a receive and says whether the receive takes no more.
-func (ep *endpoint) use(r *recv, n uint64) bool {
-	if !r.Flags.Has(provider.Multi) {
-		return true
-	}
-	end := ep.last(r, n)
-	r.Pending++
-	return end
-}
-
 // transfer is a message on its way into a receive's buffer.
 type transfer struct {
 	ep     *endpoint
@@ -147,14 +120,9 @@ type transfer struct {
 	next   *transfer // spare
 }
 
-// fill moves a message into a receive that was made for it, at once as far as the budget goes. m is the caller's
-// again at return.
-func (d *domain) fill(ep *endpoint, r *recv, m *waiting) {
-	base := r.Used
-	n := min(m.Len, r.Buffer.Len()-base)
-	if r.Flags.Has(provider.Multi) {
-		r.Used += n
-	}
+// fill moves a message into its part of a receive, at once as far as the budget goes. m is the caller's again at return.
+func (d *domain) fill(ep *endpoint, r *recv, m *waiting, part provutil.Part) {
+	base, n := part.At, part.Len
 	if m.Extra.loan == nil {
 		r.Buffer.Scatter(base, m.Bytes[:n])
 		m.Extra.link.in().giveBack(m.Bytes)
@@ -181,7 +149,7 @@ func (d *domain) carry(t *transfer) {
 		}
 		n, ok := o.loan.copyOut(o.loanNo, t.r.Buffer, t.base+t.done, t.done, min(t.n-t.done, d.budget))
 		if !ok {
-			t.failed = d.fault(recvKind(t.r), o.link.address, provider.ErrPeerGone)
+			t.failed = d.fault(t.r.Kind(), o.link.address, provider.ErrPeerGone)
 		}
 		t.done += n
 		d.budget -= min(n, d.budget)
@@ -202,7 +170,7 @@ func (ep *endpoint) dropTransfers() {
 		if t.ep != ep {
 			return false
 		}
-		ep.filled(t.r, &t.m, t.base, t.done, d.fault(recvKind(t.r), t.m.Extra.link.address, provider.ErrClosed))
+		ep.filled(t.r, &t.m, t.base, t.done, d.fault(t.r.Kind(), t.m.Extra.link.address, provider.ErrClosed))
 		d.free(t)
 		return true
 	})
@@ -215,28 +183,20 @@ func (ep *endpoint) filled(r *recv, m *waiting, base, n uint64, err error) {
 		l.tell(event{kind: ack, op: m.Extra.op})
 	}
 	if err == nil && n < m.Len {
-		err = d.fault(recvKind(r), l.address, provider.ErrTruncated)
+		err = d.fault(r.Kind(), l.address, provider.ErrTruncated)
 	}
 	l.numbers.received++
 	l.numbers.bytesReceived += n
 	d.stats.Received++
 	d.stats.BytesRecv += n
-	c := provider.Completion{Context: r.Context, Kind: recvKind(r), Len: n, Source: m.Source, Err: err}
+	c := provider.Completion{Context: r.Context, Kind: r.Kind(), Len: n, Source: m.Source, Err: err}
 	if r.Tagged {
 		c.Tag = m.Tag
 	}
 	if m.HasData {
 		c.Data, c.Flags = m.Data, provider.HasData
 	}
-	end := true
-	if r.Flags.Has(provider.Multi) {
-		c.Offset = base
-		r.Pending--
-		end = r.Pending == 0 && ep.last(r, 0)
-		if end {
-			c.Flags |= provider.MultiDone
-		}
-	}
+	end := r.Complete(&c, base)
 	deliver(ep.recv, &c, r.Flags.Has(provider.Quiet) && err == nil)
 	ep.counters.recv.Done(err)
 	if end {
@@ -265,20 +225,13 @@ func (ep *endpoint) endRecv(r *recv, err error) {
 		r.Ended = err
 		return
 	}
-	c := provider.Completion{Context: r.Context, Kind: recvKind(r), Err: err}
+	c := provider.Completion{Context: r.Context, Kind: r.Kind(), Err: err}
 	if r.Flags.Has(provider.Multi) {
 		c.Flags |= provider.MultiDone
 	}
 	deliver(ep.recv, &c, false)
 	ep.counters.recv.Done(err)
 	ep.freeRecv(r)
-}
-
-func recvKind(r *recv) provider.Kind {
-	if r.Tagged {
-		return provider.TRecvDone
-	}
-	return provider.RecvDone
 }
 
 // vector is the buffer of an operation, independent of the caller's list of segments.

@@ -63,6 +63,7 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 	ep.receives++
 	r := ep.matcher.NewRecv()
 	r.Context, r.Tagged, r.Tag, r.Ignore, r.Peer, r.Flags = o.Context, kind == provider.TRecvDone, o.Tag, o.Ignore, o.Peer, o.Flags
+	r.Least = uint64(ep.minMulti)
 	if from != nil {
 		r.Peer = ep.sourceOf(from)
 	}
@@ -100,19 +101,19 @@ func refuse(q *provutil.CQ) error {
 // for a completion.
 func (ep *endpoint) feed(r *recv) bool {
 	for m := ep.matcher.Find(r); m != nil; m = ep.matcher.Find(r) {
-		if !ep.roomFor(r, m.Len) {
+		part, ok := r.Take(m.Len, ep.recvCQ)
+		if !ok {
 			r.Stalled = true
 			if !slices.Contains(ep.d.restart, ep) {
 				ep.d.restart = append(ep.d.restart, ep)
 			}
 			return false
 		}
-		end := ep.use(r, m.Len)
-		if end {
+		if part.Last {
 			ep.matcher.Remove(r)
 		}
-		ep.hand(r, m)
-		if end {
+		ep.hand(r, m, part)
+		if part.Last {
 			return true
 		}
 	}
@@ -129,34 +130,30 @@ func (d *domain) resume() {
 			d.restart = append(d.restart, ep)
 			continue
 		}
-		ep.matcher.EachRecv(func(r *recv) {
-			if r.Stalled {
-				r.Stalled = false
-				ep.feed(r)
-			}
-		})
+		ep.matcher.Unstall(func(r *recv) { ep.feed(r) })
 	}
 }
 
 // give gives a message that arrives to a posted receive. False if there is no place for its completion.
 func (ep *endpoint) give(r *recv, a *arrival, k *kept, payload []byte) bool {
-	if r.Stalled || !ep.roomFor(r, a.len) {
+	part, ok := r.Take(a.len, ep.recvCQ)
+	if !ok {
 		return false
 	}
-	if ep.use(r, a.len) {
+	if part.Last {
 		ep.matcher.Remove(r)
 	}
-	ep.fill(r, a, k, payload)
+	ep.fill(r, a, k, payload, part)
 	return true
 }
 
-// hand gives a waiting message to a receive.
-func (ep *endpoint) hand(r *recv, m *waiting) {
+// hand gives a waiting message to a receive that has taken it.
+func (ep *endpoint) hand(r *recv, m *waiting, part provutil.Part) {
 	ep.matcher.Take(m)
 	p := m.Extra.pair
 	p.lets(m.Extra.cost)
 	a := arrival{tagged: m.Tagged, hasData: m.HasData, source: m.Source, tag: m.Tag, data: m.Data, len: m.Len}
-	ep.fill(r, &a, &m.Extra, m.Bytes)
+	ep.fill(r, &a, &m.Extra, m.Bytes, part)
 	if m.Bytes != nil {
 		ep.d.bufs.Put(m.Bytes)
 	}
@@ -180,7 +177,8 @@ func (ep *endpoint) look(r *recv) {
 	case m == nil:
 		ep.endRecv(r, provider.ErrNoMessage)
 	case !peek && !r.Flags.Has(provider.Discard):
-		ep.hand(r, m)
+		part, _ := r.Take(m.Len, nil) // it is not Multi
+		ep.hand(r, m, part)
 	default:
 		ep.found(r, m)
 	}
@@ -190,7 +188,7 @@ func (ep *endpoint) look(r *recv) {
 func (ep *endpoint) found(r *recv, m *waiting) {
 	m.Extra.pair.peer.seen = true
 	c := &ep.d.scratch
-	*c = provider.Completion{Context: r.Context, Kind: recvKind(r), Len: m.Len, Tag: m.Tag, Source: m.Source}
+	*c = provider.Completion{Context: r.Context, Kind: r.Kind(), Len: m.Len, Tag: m.Tag, Source: m.Source}
 	if m.HasData {
 		c.Data, c.Flags = m.Data, provider.HasData
 	}
@@ -227,42 +225,9 @@ func (ep *endpoint) discard(m *waiting) {
 	ep.matcher.FreeMessage(m)
 }
 
-// roomFor reserves the place of a message's completion, where the receive's own is not for it.
-func (ep *endpoint) roomFor(r *recv, n uint64) bool {
-	if !r.Flags.Has(provider.Multi) || ep.recvCQ == nil || ep.last(r, n) {
-		return true
-	}
-	if ep.recvCQ.Reserve(1) {
-		return true
-	}
-	ep.recvCQ.Stall()
-	return false
-}
-
-// last says whether a Multi receive is used up by a message of n bytes.
-func (ep *endpoint) last(r *recv, n uint64) bool {
-	left := r.Buffer.Len() - r.Used
-	return left-min(n, left) < uint64(ep.minMulti)
-}
-
-// use counts a message into a receive and says whether the receive takes no more.
-func (ep *endpoint) use(r *recv, n uint64) bool {
-	if !r.Flags.Has(provider.Multi) {
-		return true
-	}
-	end := ep.last(r, n)
-	r.Pending++
-	return end
-}
-
-// fill moves a message into a receive that was made for it, or starts to.
-func (ep *endpoint) fill(r *recv, a *arrival, k *kept, payload []byte) {
-	p := k.pair
-	base := r.Used
-	n := min(a.len, r.Buffer.Len()-base)
-	if r.Flags.Has(provider.Multi) {
-		r.Used += n
-	}
+// fill moves a message into its part of a receive, or starts to.
+func (ep *endpoint) fill(r *recv, a *arrival, k *kept, payload []byte, part provutil.Part) {
+	p, base, n := k.pair, part.At, part.Len
 	switch {
 	case k.why != nil:
 		ep.filled(r, p.peer, a, base, 0, k.why)
@@ -394,7 +359,7 @@ func (ep *endpoint) filled(r *recv, from *peer, a *arrival, base, n uint64, err 
 	from.stats.Received++
 	from.stats.BytesRecv += n
 	c := &d.scratch
-	*c = provider.Completion{Context: r.Context, Kind: recvKind(r), Len: n, Source: a.source}
+	*c = provider.Completion{Context: r.Context, Kind: r.Kind(), Len: n, Source: a.source}
 	if err != nil {
 		c.Err = fail(c.Kind.String(), from.text, err)
 	}
@@ -404,15 +369,7 @@ func (ep *endpoint) filled(r *recv, from *peer, a *arrival, base, n uint64, err 
 	if a.hasData {
 		c.Data, c.Flags = a.data, provider.HasData
 	}
-	end := true
-	if r.Flags.Has(provider.Multi) {
-		c.Offset = base
-		r.Pending--
-		end = r.Pending == 0 && ep.last(r, 0)
-		if end {
-			c.Flags |= provider.MultiDone
-		}
-	}
+	end := r.Complete(c, base)
 	ep.count(c)
 	ep.push(ep.recvCQ, r.Flags.Has(provider.Quiet))
 	if end {
@@ -447,20 +404,13 @@ func (ep *endpoint) endRecv(r *recv, err error) {
 		from = (*v).text
 	}
 	c := &ep.d.scratch
-	*c = provider.Completion{Context: r.Context, Kind: recvKind(r), Err: fail(recvKind(r).String(), from, err)}
+	*c = provider.Completion{Context: r.Context, Kind: r.Kind(), Err: fail(r.Kind().String(), from, err)}
 	if r.Flags.Has(provider.Multi) {
 		c.Flags |= provider.MultiDone
 	}
 	ep.count(c)
 	ep.push(ep.recvCQ, false)
 	ep.freeRecv(r)
-}
-
-func recvKind(r *recv) provider.Kind {
-	if r.Tagged {
-		return provider.TRecvDone
-	}
-	return provider.RecvDone
 }
 
 // failReceives ends our part in messages of a peer that sends no more, and drops those that are still with it.

@@ -85,7 +85,7 @@ func (p *pair) takeShort(b []byte) bool {
 		return false
 	}
 	c := &ep.d.scratch
-	*c = provider.Completion{Context: r.Context, Kind: recvKind(r), Source: p.peer.id}
+	*c = provider.Completion{Context: r.Context, Kind: r.Kind(), Source: p.peer.id}
 	if r.Tagged {
 		c.Tag = tag
 	}
