@@ -250,7 +250,7 @@ func (p *pair) hear() bool {
 	case errors.Is(err, sys.ErrWouldBlock):
 		return false
 	case errors.Is(err, sys.ErrDescriptors):
-		if p.starved++; p.starved > starvedMost {
+		if p.starved.hopeless() {
 			p.badMessage(err)
 		} else {
 			p.d.starve(p.sock.FD, p.token, err)
@@ -275,7 +275,7 @@ func (p *pair) hear() bool {
 	case p.state == pairEnded:
 		return true
 	}
-	p.starved = 0
+	p.starved.ends()
 	kind, body, err := parseHead(b[:n])
 	if err == nil {
 		err = p.understand(kind, body, fds)

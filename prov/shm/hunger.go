@@ -13,14 +13,29 @@ import (
 // waits: what it has said stays in its socket, which is not watched for a while, since it would be readable all the time.
 const (
 	hungerTime  = 100 * time.Millisecond // until it is tried again
-	starvedMost = 100                    // times; then there is no hope, as where the system forbids it
+	starvedTime = 10 * time.Second       // then there is no hope, as where the system forbids it
 )
 
 // hunger is what waits for descriptors. There is a timer while anything does.
 type hunger struct {
 	hungry []hungry
+	mute   bool // memory of ours is to be announced again
 	retry  *time.Timer
 }
+
+// starvation is how long the next message of a socket has waited for descriptors.
+type starvation struct{ since time.Time }
+
+// hopeless is asked each time that there were none.
+func (s *starvation) hopeless() bool {
+	if s.since.IsZero() {
+		s.since = time.Now()
+	}
+	return time.Since(s.since) > starvedTime
+}
+
+// ends is told when there were some.
+func (s *starvation) ends() { s.since = time.Time{} }
 
 // hungry is a socket that is not watched.
 type hungry struct {
@@ -35,6 +50,18 @@ func (d *domain) starve(fd *sys.FD, token uint64, err error) {
 		return
 	}
 	d.hungry = append(d.hungry, hungry{fd, token})
+	d.feedLater()
+}
+
+// announceLater has what could not be announced announced again: the kernel lets a user have only so many descriptors on their
+// way, and has not always memory. Locked.
+func (d *domain) announceLater(err error) {
+	d.warnOnce("announce", "the system does not let us hand out memory: peers wait for it", err)
+	d.mute = true
+	d.feedLater()
+}
+
+func (d *domain) feedLater() {
 	if d.retry == nil {
 		d.retry = time.AfterFunc(hungerTime, d.feed)
 	}
@@ -56,6 +83,10 @@ func (d *domain) feed() {
 			d.wantWrite(h.fd, h.token, true)
 		}
 	}
+	if d.mute && !d.closed {
+		d.mute = false
+		d.announce()
+	}
 	d.news.Store(true)
 }
 
@@ -64,7 +95,7 @@ func (d *domain) endHunger() {
 	if d.retry != nil {
 		d.retry.Stop()
 	}
-	d.hungry = nil
+	d.hungry, d.mute = nil, false
 }
 
 // famish ends a pair that cannot go on without what there are no descriptors for.

@@ -6,8 +6,11 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/sys"
 )
 
 // fast has this process get no descriptor more until the result is called.
@@ -153,4 +156,56 @@ func TestLoggerMayAskInWantOfDescriptors(t *testing.T) {
 			t.Fatal("the logger does not get an answer")
 		}
 	}
+}
+
+// What cannot be announced, since the kernel does not take the descriptors, is announced later; nobody is busy until then.
+func TestAnnounceLater(t *testing.T) {
+	a, b, ab, ba := joined(t, provider.EndpointConfig{})
+	swap := func(s sys.Socket) (old sys.Socket) {
+		b.locked(ba, func(p *pair) { old, p.sock = p.sock, s })
+		return old
+	}
+	file, err := sys.Memfd(sys.MemfdConfig{Name: "no socket", Size: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	sock := swap(sys.Socket{FD: file})
+	m := b.alloc(1<<16, peerBoth)
+	copy(m.Bytes(), "here")
+	b.quiet()
+	b.locked(ba, func(p *pair) {
+		if p.jammed || b.d.retry == nil {
+			t.Errorf("jammed %v, tried again: %v", p.jammed, b.d.retry != nil)
+		}
+	})
+	swap(sock)
+	buf := make([]byte, 4)
+	a.must(a.ep.Read(provider.Op{Local: provider.Segment{Bytes: buf}, Peer: ab, Key: m.Key(), Context: 1}))
+	if a.good(a.wait(b), provider.ReadDone, 1); string(buf) != "here" {
+		t.Errorf("%q", buf)
+	}
+}
+
+// A socket is given up when its message has waited for ten seconds, however often it was tried.
+func TestHopeless(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		var s starvation
+		for range 1000 {
+			if s.hopeless() {
+				t.Fatal("at once")
+			}
+		}
+		time.Sleep(starvedTime)
+		if s.hopeless() {
+			t.Error("early")
+		}
+		time.Sleep(1)
+		if !s.hopeless() {
+			t.Error("not after its time")
+		}
+		if s.ends(); s.hopeless() {
+			t.Error("it had some")
+		}
+	})
 }

@@ -152,7 +152,7 @@ type stranger struct {
 	other bool // it is another process
 	pid   int
 
-	starved int
+	starved starvation
 
 	// Of one that waits for the outcome of our own connection to the same peer.
 	hello *hello
@@ -214,7 +214,7 @@ func (s *stranger) ready(sys.Events) {
 	case errors.Is(err, sys.ErrWouldBlock):
 		return
 	case errors.Is(err, sys.ErrDescriptors) && s.hello == nil:
-		if s.starved++; s.starved > starvedMost {
+		if s.starved.hopeless() {
 			s.close(refusal{code: refuseLimit, text: err.Error()})
 		} else {
 			s.ep.d.starve(s.sock.FD, s.token, err)

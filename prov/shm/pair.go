@@ -67,7 +67,7 @@ type pair struct {
 	announced int // segments of ours that the peer was told of, or will not be
 	untold    int // drops of ours, as announced
 	jammed    bool
-	starved   int // how often there were no descriptors for what the peer says next
+	starved   starvation
 
 	// bells
 	bell      sys.Eventfd // ours, which the peer rings
@@ -378,7 +378,7 @@ func (p *pair) drain() bool {
 
 // breach drops a peer that broke the protocol.
 func (p *pair) breach(err error) {
-	if p.starved > 0 { // it has sent what is missing
+	if !p.starved.since.IsZero() { // it has sent what is missing
 		p.famish(err)
 		return
 	}

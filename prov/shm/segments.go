@@ -1,7 +1,9 @@
 package shm
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/sys"
@@ -160,8 +162,22 @@ func (p *pair) announce() {
 		}
 		return
 	}
-	jammed := false
-	for !jammed {
+	err := p.announceNew()
+	if err == nil {
+		err = p.announceDropped()
+	}
+	p.jam(errors.Is(err, sys.ErrWouldBlock))
+	switch {
+	case err == nil, p.jammed:
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET): // we shall hear of it
+	default:
+		p.d.announceLater(err)
+	}
+}
+
+// announceNew tells the peer of new segments.
+func (p *pair) announceNew() error {
+	for {
 		list, next := p.d.arena.since(p.announced, p.uid != p.d.uid, maxSegments)
 		if len(list) > 0 {
 			var a announcement
@@ -170,28 +186,29 @@ func (p *pair) announce() {
 				a, fds = append(a, s.info()), append(fds, s.file.fd)
 			}
 			if _, err := p.sock.Send(a.Append(nil), fds...); err != nil {
-				jammed = true // or it is gone, which we shall hear of
-				break
+				return err
 			}
 		}
 		done := next == p.announced || len(list) < maxSegments
 		p.announced = next
 		if done {
-			break
+			return nil
 		}
 	}
-	for !jammed {
+}
+
+// announceDropped tells the peer of segments that are no more.
+func (p *pair) announceDropped() error {
+	for {
 		d := p.d.arena.drops(p.untold)
 		if len(d) == 0 {
-			break
+			return nil
 		}
 		if _, err := p.sock.Send(d.Append(nil)); err != nil {
-			jammed = true
-			break
+			return err
 		}
 		p.untold += len(d)
 	}
-	p.jam(jammed)
 }
 
 // announce tells all peers.
