@@ -79,7 +79,7 @@ func TestSoakWithoutAllFeatures(t *testing.T) {
 			conform(t, n, func(c *fabrictest.Config) {
 				c.Options = map[string]string{"disable": strings.Join(sys.FeatureNames(), ","), "cma": "off", "prefault": "0"}
 				c.Groups = partOfLaw(t)
-				if n == 2 && c.Groups != nil {
+				if n == 2 && c.Groups != nil && !testing.Short() {
 					c.Groups = append(c.Groups, "tagged", "peek", "rma", "rma-vectored", "fence", "delivery-complete", "descriptor", "wait-ends", "unexpected",
 						"exit", "first", "compute-arena", "stop", "close-races", "all-to-all", "peers")
 				}
