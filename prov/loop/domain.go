@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"fmt"
 	"log/slog"
 	"sync"
 
@@ -160,7 +159,8 @@ func (d *domain) Remove(p provider.Peer) error {
 	defer d.core.Unlock()
 	st := d.av.Lookup(p)
 	if st == nil {
-		return d.fail("remove", fmt.Errorf("peer %#x: %w", uint64(p), provider.ErrInvalid))
+		_, err := d.av.Address(p)
+		return d.fail("remove", err)
 	}
 	for _, l := range st.links {
 		d.endOps(l, provider.ErrCancelled)

@@ -217,17 +217,24 @@ func (ep *endpoint) Cancel(context uint64) bool {
 		ep.endRecv(r, d.fault(r.Kind(), "", provider.ErrCancelled))
 		return true
 	}
-	found := false
-	ep.ops.Each(func(id uint64, o *op) {
-		if found || o.context != context || o.started {
-			return
+	id, o := ep.oldest(context)
+	if o == nil {
+		return false
+	}
+	o.queue().drop(func(v uint64) bool { return v == id })
+	l := o.link
+	ep.finish(id, o, provider.ErrCancelled)
+	d.wantPump(l) // what stood behind it may start
+	d.core.Nudge()
+	return true
+}
+
+// oldest is the operation with a context that was posted first of those that have not started; nil if there is none.
+func (ep *endpoint) oldest(context uint64) (id uint64, first *op) {
+	ep.ops.Each(func(n uint64, o *op) {
+		if o.context == context && !o.begun() && (first == nil || o.seq < first.seq) {
+			id, first = n, o
 		}
-		found = true
-		o.queue().drop(func(v uint64) bool { return v == id })
-		l := o.link
-		ep.finish(id, o, provider.ErrCancelled)
-		d.wantPump(l) // what stood behind it may start
-		d.core.Nudge()
 	})
-	return found
+	return id, first
 }

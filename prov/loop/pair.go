@@ -60,7 +60,6 @@ type lane struct {
 	buffers provutil.Buffers
 	told    bool // the receiver knows that there are packets
 	short   bool // the sender waits for room
-	closed  bool // the sender is gone
 }
 
 // buffer returns memory for a message that is to travel in the lane.
@@ -122,13 +121,6 @@ func (l *lane) pop() (tell bool) {
 		l.short = false
 	}
 	return tell
-}
-
-// shut marks the end of what comes.
-func (l *lane) shut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
 }
 
 // loan is a sender's buffer that the receiver copies from. It is used again for other messages: a receiver names
