@@ -37,7 +37,7 @@ func TestCancelOldest(t *testing.T) {
 	send := func(text string, context uint64) {
 		a.must(a.ep.Send(provider.Op{Local: local([]byte(text)), Peer: to, Context: context, Flags: provider.Quiet}))
 	}
-	send("x", 0) // fills the lane
+	send("x", 0)     // fills the lane
 	send("first", 1) // the places of the operations' table are taken again in another order
 	send("second", 2)
 	if !a.ep.Cancel(1) {

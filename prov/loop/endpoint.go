@@ -42,6 +42,8 @@ type origin struct {
 	ack    bool
 	loan   *loan
 	loanNo uint64
+
+	claimed bool
 }
 
 // The defaults and bounds of EndpointConfig.
@@ -159,7 +161,10 @@ func (ep *endpoint) shut(why error) {
 		ep.matcher.Remove(r)
 		ep.endRecv(r, d.fault(r.Kind(), "", provider.ErrClosed))
 	})
-	d.av.Each(func(_ provider.Peer, _ provider.Address, st *peerState) { st.drop(ep) })
+	d.av.Each(func(p provider.Peer, _ provider.Address, st *peerState) {
+		st.drop(ep)
+		d.retire(p)
+	})
 	for i, e := range d.endpoints {
 		if e == ep {
 			d.endpoints = append(d.endpoints[:i:i], d.endpoints[i+1:]...)
@@ -190,6 +195,7 @@ func (s *peerState) drop(ep *endpoint) {
 	for i, l := range s.links {
 		if l.ep == ep {
 			l.dead = true
+			s.seen = s.seen || l.seen
 			s.links = append(s.links[:i:i], s.links[i+1:]...)
 			return
 		}
