@@ -48,18 +48,22 @@ func TestEventLoop(t *testing.T) {
 		var all sync.WaitGroup
 		defer all.Wait()
 		defer close(stop)
+		sent := make(chan struct{}, 1) // something was, since the last look
 		all.Go(func() {
 			var c [1]provider.Completion
 			for {
 				select {
 				case <-stop:
 					return
-				case <-time.After(100 * time.Microsecond):
+				case <-sent:
 					_, _ = other.Read(c[:])
 				}
 			}
 		})
-		const messages = 300
+		const messages, burst = 300, 7
+		taken := make(chan struct{}, messages)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
 		for range messages {
 			a.must(a.ep.Recv(provider.Op{Local: local(make([]byte, 64))}))
 		}
@@ -68,13 +72,19 @@ func TestEventLoop(t *testing.T) {
 				if err := b.ep.Send(provider.Op{Local: local(text(i)), Peer: toA, Flags: provider.Quiet}); err != nil {
 					t.Error(err)
 				}
-				if i%7 == 0 {
-					<-time.After(50 * time.Microsecond)
+				select {
+				case sent <- struct{}{}:
+				default:
+				}
+				for n := 0; i%burst == burst-1 && n < burst; n++ { // and the loop goes to sleep
+					select {
+					case <-taken:
+					case <-ctx.Done():
+						return
+					}
 				}
 			}
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
 		var c [5]provider.Completion
 		for got := 0; got < messages; {
 			if a.cq.TryWait() {
@@ -95,6 +105,7 @@ func TestEventLoop(t *testing.T) {
 					t.Fatalf("message %d: %+v", got, c[i])
 				}
 				got++
+				taken <- struct{}{}
 			}
 		}
 		a.none()

@@ -108,15 +108,20 @@ func TestNewcomersAreKnown(t *testing.T) {
 	if c := a.wait(); c.Err != nil || c.Len != 1 {
 		t.Errorf("%+v", c)
 	}
+	if n := len(a.d.(*domain).ghosts); n != 1 {
+		t.Errorf("%d peers are to be forgotten, want the one whose message was received", n)
+	}
 	runtime.KeepAlive(a)
 }
 
 // Endpoints that close let go of the dead, too.
 func TestNewcomersOfClosedEndpoint(t *testing.T) {
 	p := New()
-	a := open(t, p, provider.Manual)
+	a := open(t, p, provider.Manual, func(c *config) { c.ep.Unexpected = 1 })
 	comer(t, p, a, func(n *node, to provider.Peer) {
-		n.must(n.ep.Send(provider.Op{Peer: to, Local: local([]byte("x")), Flags: provider.Quiet}))
+		for range 2 { // the second one stays in the lane
+			n.must(n.ep.Send(provider.Op{Peer: to, Local: local([]byte("x")), Flags: provider.Quiet}))
+		}
 	})
 	a.none()
 	if n := len(a.d.Peers()); n != 1 {
