@@ -336,6 +336,9 @@ func faultTable() []fault {
 		{group: "memory-F93", name: "no bound", make: func(testing.TB) *mutant {
 			return &mutant{config: func(c *provider.DomainConfig) { c.Memory = 0 }}
 		}},
+		{group: "memory-F93", name: "room that views take is had again", make: func(testing.TB) *mutant {
+			return &mutant{config: func(c *provider.DomainConfig) { c.Memory += 2 << 20 }}
+		}},
 		{group: "arena", name: "memory is used again as it was", make: func(testing.TB) *mutant {
 			return &mutant{alloc: func(b []byte) { b[len(b)-1] = 1 }}
 		}},

@@ -41,6 +41,28 @@ func testMemoryStats(e *env) {
 	if s := c.stats(); s.ArenaMost > spec.Memory {
 		e.Errorf("arenas are bounded by %d bytes and had %d", spec.Memory, s.ArenaMost)
 	}
+	if e.has(provider.Views) {
+		e.viewedBound(a, c)
+	}
+}
+
+// viewedBound closes memory of which a peer has a view: it counts against the bound of c, 4 MiB of which one is taken, until
+// the view is released.
+func (e *env) viewedBound(a, c *side) {
+	const n = 2 << 20
+	to := a.knows(c)
+	m := c.arena(n, 1, provider.PeerRead)
+	v := a.do(request{Verb: "view", Peer: to, Key: m.key, N: 100}).N
+	c.do(request{Verb: "unkey", Buf: m.id})
+	alloc := func() error {
+		_, err := c.try(request{Verb: "alloc", N: n, Access: provider.PeerRead})
+		return err
+	}
+	if err := alloc(); !errors.Is(err, provider.ErrNoMemory) {
+		e.Errorf("2 MiB where 1 MiB is used, 2 MiB are viewed, and arenas are bounded by 4 MiB: %v", err)
+	}
+	a.do(request{Verb: "release", Buf: v})
+	e.eventually("memory that was viewed can be had again", func() bool { return alloc() == nil })
 }
 
 // viewStats makes and releases views, and compares their ages with the clock.

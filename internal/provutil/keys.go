@@ -87,7 +87,6 @@ func (k *Keys) find(key provider.Key) *Region {
 var (
 	errNoKey    = fmt.Errorf("no memory has this key, or it was closed: %w", provider.ErrKey)
 	errNoRight  = fmt.Errorf("the memory was registered without this access: %w", provider.ErrKey)
-	errOutside  = fmt.Errorf("outside of the memory: %w", provider.ErrKey)
 	errVanished = fmt.Errorf("the memory was unmapped or given back while registered: %w", provider.ErrKey)
 )
 
@@ -128,7 +127,7 @@ func (r *Region) slice(offset, n uint64, need provider.Access) ([]byte, error) {
 	}
 	b := r.kind.Bytes()
 	if offset > uint64(len(b)) || n > uint64(len(b))-offset {
-		return nil, errOutside
+		return nil, fmt.Errorf("%d bytes from %d of %d: outside of the memory: %w", n, offset, len(b), provider.ErrKey)
 	}
 	return b[offset : offset+n : offset+n], nil
 }

@@ -17,6 +17,7 @@ type arena struct {
 	bytes    []byte
 	readable []byte // the same, read-only; nil where views are not supported
 	users    atomic.Int64
+	end      func() // called when it has gone
 	maps     [2]*sys.Mapping
 }
 
@@ -34,10 +35,23 @@ func (r *arena) release() {
 			_ = m.Close()
 		}
 	}
+	if r.end != nil {
+		r.end()
+	}
 }
 
-// pageAligned is a size from which on Go aligns memory to pages.
-const pageAligned = 64 << 10
+const (
+	pageAligned = 64 << 10 // a size from which on Go aligns memory to pages
+	maxPlain    = 1 << 30  // bytes of an arena in ordinary memory: Go ends a program that asks it for more than there is
+)
+
+// plain is ordinary memory.
+func plain(n int) ([]byte, error) {
+	if n > maxPlain {
+		return nil, fmt.Errorf("%d bytes of ordinary memory, at most %d: %w", n, maxPlain, provider.ErrNoMemory)
+	}
+	return make([]byte, max(n, pageAligned))[:n], nil
+}
 
 // newArena makes one with one user. Where memory cannot be mapped twice it is ordinary memory.
 func newArena(n int) (*arena, error) {
@@ -45,7 +59,10 @@ func newArena(n int) (*arena, error) {
 	r.users.Store(1)
 	err := r.mapTwice(n)
 	if errors.Is(err, sys.ErrNotSupported) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM) {
-		r.bytes = make([]byte, max(n, pageAligned))[:n]
+		if r.bytes, err = plain(n); err != nil {
+			r.release()
+			return nil, err
+		}
 		return r, nil
 	}
 	if err != nil {

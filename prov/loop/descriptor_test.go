@@ -34,71 +34,89 @@ func loopOn(t *testing.T, n *node) *sys.Poller {
 }
 
 // A program that waits in an event loop of its own gets each of its completions, in both modes, while the peer does what
-// completes nothing as well, and other goroutines read other queues of the domain.
+// completes nothing as well, alone and while another goroutine reads another queue of the domain.
 func TestEventLoop(t *testing.T) {
 	modes(t, func(t *testing.T, p *Provider, mode provider.Progress) {
-		a, b := open(t, p, mode), open(t, p, provider.Auto)
-		toA := b.insert(a)
-		events := loopOn(t, a)
-		other, err := a.d.OpenCompletionQueue(provider.CQConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		stop := make(chan struct{})
-		var all sync.WaitGroup
-		defer all.Wait()
-		defer close(stop)
-		all.Go(func() {
-			var c [1]provider.Completion
-			for {
-				select {
-				case <-stop:
-					return
-				case <-time.After(100 * time.Microsecond):
+		t.Run("alone", func(t *testing.T) { eventLoop(t, p, mode, false) })
+		t.Run("with another", func(t *testing.T) { eventLoop(t, p, mode, true) })
+	})
+}
+
+func eventLoop(t *testing.T, p *Provider, mode provider.Progress, another bool) {
+	a, b := open(t, p, mode), open(t, p, provider.Auto)
+	toA := b.insert(a)
+	events := loopOn(t, a)
+	other, err := a.d.OpenCompletionQueue(provider.CQConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer close(stop)
+	sent := make(chan struct{}, 1) // something was, since the last look
+	all.Go(func() {
+		var c [1]provider.Completion
+		for {
+			select {
+			case <-stop:
+				return
+			case <-sent:
+				if another {
 					_, _ = other.Read(c[:])
 				}
 			}
-		})
-		const messages = 300
-		for range messages {
-			a.must(a.ep.Recv(provider.Op{Local: local(make([]byte, 64))}))
 		}
-		all.Go(func() {
-			for i := range messages {
-				if err := b.ep.Send(provider.Op{Local: local(text(i)), Peer: toA, Flags: provider.Quiet}); err != nil {
-					t.Error(err)
-				}
-				if i%7 == 0 {
-					<-time.After(50 * time.Microsecond)
+	})
+	const messages, burst = 300, 7
+	taken := make(chan struct{}, messages)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for range messages {
+		a.must(a.ep.Recv(provider.Op{Local: local(make([]byte, 64))}))
+	}
+	all.Go(func() {
+		for i := range messages {
+			if err := b.ep.Send(provider.Op{Local: local(text(i)), Peer: toA, Flags: provider.Quiet}); err != nil {
+				t.Error(err)
+			}
+			select {
+			case sent <- struct{}{}:
+			default:
+			}
+			for n := 0; i%burst == burst-1 && n < burst; n++ { // and the loop goes to sleep
+				select {
+				case <-taken:
+				case <-ctx.Done():
+					return
 				}
 			}
-		})
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		var c [5]provider.Completion
-		for got := 0; got < messages; {
-			if a.cq.TryWait() {
-				if err := events.Park(ctx, nil); err != nil {
-					t.Fatalf("after %d messages: %v", got, err)
-				}
-				var seen [1]sys.Event
-				if _, err := events.Poll(seen[:]); err != nil {
-					t.Fatal(err)
-				}
+		}
+	})
+	var c [5]provider.Completion
+	for got := 0; got < messages; {
+		if a.cq.TryWait() {
+			if err := events.Park(ctx, nil); err != nil {
+				t.Fatalf("after %d messages: %v", got, err)
 			}
-			n, err := a.cq.Read(c[:])
-			if err != nil {
+			var seen [1]sys.Event
+			if _, err := events.Poll(seen[:]); err != nil {
 				t.Fatal(err)
 			}
-			for i := range n {
-				if want := len(text(got)); c[i].Err != nil || c[i].Len != uint64(want) {
-					t.Fatalf("message %d: %+v", got, c[i])
-				}
-				got++
-			}
 		}
-		a.none()
-	})
+		n, err := a.cq.Read(c[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if want := len(text(got)); c[i].Err != nil || c[i].Len != uint64(want) {
+				t.Fatalf("message %d: %+v", got, c[i])
+			}
+			got++
+			taken <- struct{}{}
+		}
+	}
+	a.none()
 }
 
 // history is what a tracer has heard, but for sleeping and waking.

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"fmt"
 	"log/slog"
 	"sync"
 
@@ -26,6 +25,7 @@ type domain struct {
 	limit  uint64 // of arena bytes
 
 	av        provutil.AV[peerState]
+	ghosts    []provider.Peer // see retire
 	endpoints []*endpoint
 	queues    []*provutil.CQ
 	counters  []*provutil.Counter
@@ -121,10 +121,11 @@ func (d *domain) Insert(a provider.Address) (provider.Peer, error) {
 		return 0, d.fail("insert", provider.ErrClosed)
 	}
 	d.notice(a)
-	p, _, _, err := d.av.Insert(a)
+	p, st, _, err := d.av.Insert(a)
 	if err != nil {
 		return 0, d.fail("insert", err)
 	}
+	st.named = true
 	return p, nil
 }
 
@@ -160,11 +161,12 @@ func (d *domain) Remove(p provider.Peer) error {
 	defer d.core.Unlock()
 	st := d.av.Lookup(p)
 	if st == nil {
-		return d.fail("remove", fmt.Errorf("peer %#x: %w", uint64(p), provider.ErrInvalid))
+		_, err := d.av.Address(p)
+		return d.fail("remove", err)
 	}
 	for _, l := range st.links {
 		d.endOps(l, provider.ErrCancelled)
-		d.endDirected(l, provider.ErrCancelled)
+		d.endDirected(l.ep, p, l.address, provider.ErrCancelled)
 		l.peer = 0
 		if l.pair != nil && l.why == nil {
 			l.ep.orphan(l) // the peer may go on to send

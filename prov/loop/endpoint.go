@@ -42,6 +42,8 @@ type origin struct {
 	ack    bool
 	loan   *loan
 	loanNo uint64
+
+	claimed bool
 }
 
 // The defaults and bounds of EndpointConfig.
@@ -159,7 +161,10 @@ func (ep *endpoint) shut(why error) {
 		ep.matcher.Remove(r)
 		ep.endRecv(r, d.fault(r.Kind(), "", provider.ErrClosed))
 	})
-	d.av.Each(func(_ provider.Peer, _ provider.Address, st *peerState) { st.drop(ep) })
+	d.av.Each(func(p provider.Peer, _ provider.Address, st *peerState) {
+		st.drop(ep)
+		d.retire(p)
+	})
 	for i, e := range d.endpoints {
 		if e == ep {
 			d.endpoints = append(d.endpoints[:i:i], d.endpoints[i+1:]...)
@@ -190,6 +195,7 @@ func (s *peerState) drop(ep *endpoint) {
 	for i, l := range s.links {
 		if l.ep == ep {
 			l.dead = true
+			s.seen = s.seen || l.seen
 			s.links = append(s.links[:i:i], s.links[i+1:]...)
 			return
 		}
@@ -217,17 +223,24 @@ func (ep *endpoint) Cancel(context uint64) bool {
 		ep.endRecv(r, d.fault(r.Kind(), "", provider.ErrCancelled))
 		return true
 	}
-	found := false
-	ep.ops.Each(func(id uint64, o *op) {
-		if found || o.context != context || o.started {
-			return
+	id, o := ep.oldest(context)
+	if o == nil {
+		return false
+	}
+	o.queue().drop(func(v uint64) bool { return v == id })
+	l := o.link
+	ep.finish(id, o, provider.ErrCancelled)
+	d.wantPump(l) // what stood behind it may start
+	d.core.Nudge()
+	return true
+}
+
+// oldest is the operation with a context that was posted first of those that have not started; nil if there is none.
+func (ep *endpoint) oldest(context uint64) (id uint64, first *op) {
+	ep.ops.Each(func(n uint64, o *op) {
+		if o.context == context && !o.begun() && (first == nil || o.seq < first.seq) {
+			id, first = n, o
 		}
-		found = true
-		o.queue().drop(func(v uint64) bool { return v == id })
-		l := o.link
-		ep.finish(id, o, provider.ErrCancelled)
-		d.wantPump(l) // what stood behind it may start
-		d.core.Nudge()
 	})
-	return found
+	return id, first
 }

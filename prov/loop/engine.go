@@ -31,10 +31,12 @@ func (e *engine) Poll() bool {
 	d := e.d
 	d.budget = pieceBytes
 	moved := false
-	for _, ev := range d.mail.take() {
+	events := d.mail.take()
+	for _, ev := range events {
 		moved = true
 		d.handle(ev)
 	}
+	clear(events)
 	if d.restart != nil {
 		d.resume()
 	}

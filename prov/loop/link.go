@@ -10,10 +10,11 @@ type link struct {
 	ep      *endpoint
 	peer    provider.Peer
 	address provider.Address
-	pair    *pair // nil before the first operation
+	pair    *pair // nil before the first operation, and when a peer that is gone has no more packets here
 	side    int
 	why     error // the peer is gone
 	dead    bool  // the link is not to be used any more
+	seen    bool  // the program has had the peer's number in a completion
 
 	messages fifo[uint64] // that have not started
 	accesses fifo[uint64] // reads, writes and atomics that have not ended
@@ -38,8 +39,18 @@ func (l *link) in() *lane  { return &l.pair.lanes[l.pair.far(l.side)] }
 // far is the peer's endpoint.
 func (l *link) far() *endpoint { return l.pair.ends[l.pair.far(l.side)] }
 
+// giveBack gives the memory of a message back to the lane.
+func (l *link) giveBack(b []byte) {
+	if l.pair != nil {
+		l.in().giveBack(b)
+	}
+}
+
 // tell sends an event to the peer.
 func (l *link) tell(e event) {
+	if l.pair == nil {
+		return // it is gone
+	}
 	e.pair, e.side = l.pair, l.pair.far(l.side)
 	d := l.ep.domain
 	if l.far().domain.mail.put(e) {
@@ -94,7 +105,7 @@ func (d *domain) adopt(p *pair, side int) {
 	for {
 		peer, st, _, err := d.av.Insert(from.address)
 		if err != nil {
-			d.core.After(func() { d.log.Warn("loop: a peer cannot be taken in", "address", from.address, "error", err) })
+			d.refuse(p, side, err)
 			return
 		}
 		l := ep.linkTo(peer, st)
@@ -134,7 +145,7 @@ func (d *domain) lost(l *link, why error) {
 	}
 	d.endOps(l, l.why)
 	l.ep.matcher.EachMessage(func(m *waiting) {
-		if m.Extra.link == l && m.Extra.loan != nil { // it was never sent
+		if m.Extra.link == l && m.Extra.loan != nil && !m.Extra.claimed { // it was never sent
 			l.ep.matcher.Take(m)
 			d.forget(m)
 		}
@@ -142,6 +153,11 @@ func (d *domain) lost(l *link, why error) {
 	if st := d.av.Lookup(l.peer); st != nil && st.why == nil {
 		st.why = l.why
 		d.av.Bury(l.peer)
+		for _, ep := range d.endpoints {
+			if k := st.link(ep); k == nil || k.pair == nil { // it sends nothing here
+				d.endDirected(ep, l.peer, l.address, l.why)
+			}
+		}
 		if d.tracer.PeerGone != nil {
 			d.tracer.PeerGone(l.peer, l.address, l.why)
 		}
@@ -160,14 +176,14 @@ func (d *domain) endOps(l *link, err error) {
 }
 
 // endDirected ends the receives that wait for a dead peer alone.
-func (d *domain) endDirected(l *link, why error) {
-	if l.peer == 0 {
+func (d *domain) endDirected(ep *endpoint, p provider.Peer, a provider.Address, why error) {
+	if p == 0 {
 		return
 	}
-	l.ep.matcher.EachRecv(func(r *recv) {
-		if r.Peer == l.peer {
-			l.ep.matcher.Remove(r)
-			l.ep.endRecv(r, d.fault(r.Kind(), l.address, why))
+	ep.matcher.EachRecv(func(r *recv) {
+		if r.Peer == p {
+			ep.matcher.Remove(r)
+			ep.endRecv(r, d.fault(r.Kind(), a, why))
 		}
 	})
 }

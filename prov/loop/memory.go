@@ -22,8 +22,11 @@ const maxAlloc = 1 << 46
 
 // Alloc gets arena memory.
 func (d *domain) Alloc(n int, a provider.Access) (provider.Memory, error) {
-	if n <= 0 || n > maxAlloc {
+	switch {
+	case n <= 0:
 		return nil, d.fail("allocate", fmt.Errorf("%d bytes: %w", n, provider.ErrInvalid))
+	case n > maxAlloc:
+		return nil, d.fail("allocate", fmt.Errorf("%d bytes, at most %d: %w", n, maxAlloc, provider.ErrNoMemory))
 	}
 	if err := d.charge(n); err != nil {
 		return nil, d.fail("allocate", err)
@@ -33,9 +36,9 @@ func (d *domain) Alloc(n int, a provider.Access) (provider.Memory, error) {
 		d.uncharge(n)
 		return nil, d.fail("allocate", err)
 	}
+	r.end = func() { d.uncharge(n) }
 	m, err := d.register(memmon.Mapped(r.bytes, r), a, r)
 	if err != nil {
-		d.uncharge(n)
 		r.release()
 		return nil, d.fail("allocate", err)
 	}
@@ -105,7 +108,8 @@ func (m *memory) Refresh(offset, n uint64) error {
 	return nil
 }
 
-// Close takes the memory back. That of an arena goes when no operation of the domain is posted on it any more.
+// Close takes the memory back. That of an arena goes, and counts no more, when no operation of the domain is posted on it
+// and no peer has a view of it any more.
 func (m *memory) Close() error {
 	d := m.domain
 	d.memory.mu.Lock()
@@ -116,10 +120,7 @@ func (m *memory) Close() error {
 	defer d.core.Unlock()
 	m.closed = true
 	if first && m.arena != nil {
-		d.held.Close(m.arena.bytes, d.mark(m.arena.bytes), func() {
-			d.uncharge(len(m.arena.bytes))
-			m.arena.release()
-		})
+		d.held.Close(m.arena.bytes, d.mark(m.arena.bytes), m.arena.release)
 	}
 	return nil
 }
@@ -169,7 +170,7 @@ func (d *domain) freeAll() {
 type view struct {
 	domain *domain
 	arena  *arena
-	bytes  []byte
+	bytes  []byte // the lock of the domain's arenas guards it and arena
 	held   provutil.HeldView
 }
 
@@ -248,7 +249,11 @@ func (d *domain) borrow(k provider.Key, offset, n uint64) (*arena, error) {
 }
 
 // Bytes is the peer's memory.
-func (v *view) Bytes() []byte { return v.bytes }
+func (v *view) Bytes() []byte {
+	v.domain.memory.mu.Lock()
+	defer v.domain.memory.mu.Unlock()
+	return v.bytes
+}
 
 // Release gives it back.
 func (v *view) Release() {

@@ -15,7 +15,7 @@ const scheme = "loop://"
 // maxName bounds the name of an endpoint.
 const maxName = 100
 
-// network is where endpoints find each other. Its lock is below those of the domains, and above nothing.
+// network is where endpoints find each other. Its lock is below those of the domains, and above those of their mailboxes.
 type network struct {
 	mu    *sync.Mutex
 	names map[provider.Address]*endpoint
@@ -117,7 +117,6 @@ func (n *network) remove(ep *endpoint, why error) {
 				p.why = why
 				p.down.Store(true)
 			}
-			p.lanes[side].shut()
 			if other := p.ends[1-side]; other != ep {
 				other.domain.mail.put(event{kind: gone, pair: p, side: 1 - side, err: why})
 			}

@@ -60,7 +60,6 @@ type lane struct {
 	buffers provutil.Buffers
 	told    bool // the receiver knows that there are packets
 	short   bool // the sender waits for room
-	closed  bool // the sender is gone
 }
 
 // buffer returns memory for a message that is to travel in the lane.
@@ -122,13 +121,6 @@ func (l *lane) pop() (tell bool) {
 		l.short = false
 	}
 	return tell
-}
-
-// shut marks the end of what comes.
-func (l *lane) shut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
 }
 
 // loan is a sender's buffer that the receiver copies from. It is used again for other messages: a receiver names
@@ -229,7 +221,7 @@ func (m *mailbox) close() {
 	m.closed = true
 }
 
-// take takes all events out. The slice is good until the next take.
+// take takes all events out. The slice is good until the next take; the caller clears it, for events hold peers alive.
 func (m *mailbox) take() []event {
 	if !m.any.Load() {
 		return nil
@@ -237,7 +229,6 @@ func (m *mailbox) take() []event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	got := m.events
-	clear(m.spare[:cap(m.spare)])
 	m.events, m.spare = m.spare[:0], got
 	m.any.Store(false)
 	return got
@@ -246,6 +237,9 @@ func (m *mailbox) take() []event {
 // peerState is what a domain knows of a peer.
 type peerState struct {
 	why   error   // it is gone
+	named bool    // the program has inserted it
+	seen  bool    // as link.seen, of endpoints that have closed
+	ghost bool    // in domain.ghosts
 	links []*link // one for each of our endpoints that has to do with it
 }
 

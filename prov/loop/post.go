@@ -29,7 +29,7 @@ type op struct {
 	result  []byte
 	done    uint64 // bytes that were moved
 
-	started bool   // not to be cancelled; counted in link.flying
+	started bool   // a message that is on its way; counted in link.flying
 	copied  []byte // with Inject, while it waits
 	cloned  bool   // the lists of segments are ours
 	held    bool   // memory of the buffers was closed
@@ -136,6 +136,9 @@ func (ep *endpoint) keep(o *op) {
 		o.loan.relend(o.buffer)
 	}
 }
+
+// begun says that it is too late to cancel the operation: the peer has it, or some of its bytes.
+func (o *op) begun() bool { return o.started || o.done > 0 }
 
 // queue is where the operation waits: reads, writes and atomics need no room in the lane, so messages that wait for it
 // do not hold them up.

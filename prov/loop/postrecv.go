@@ -32,11 +32,8 @@ func (ep *endpoint) beginRecv(kind provider.Kind, p *provider.Op) error {
 	if p.Flags.Has(provider.Multi) && uint64(len(p.Local.Bytes)) < ep.minMulti {
 		return fmt.Errorf("multi receive of %d bytes, MinMultiRecv is %d: %w", len(p.Local.Bytes), ep.minMulti, provider.ErrInvalid)
 	}
-	var st *peerState
-	if p.Peer != 0 {
-		if st = d.av.Lookup(p.Peer); st == nil {
-			return fmt.Errorf("peer %#x was not inserted here, or was removed: %w", uint64(p.Peer), provider.ErrInvalid)
-		}
+	if p.Peer != 0 && d.av.Lookup(p.Peer) == nil {
+		return fmt.Errorf("peer %#x was not inserted here, or was removed: %w", uint64(p.Peer), provider.ErrInvalid)
 	}
 	if err := provutil.CheckOpen(d, p); err != nil {
 		return err
@@ -53,7 +50,7 @@ func (ep *endpoint) beginRecv(kind provider.Kind, p *provider.Op) error {
 	if p.Flags&(provider.Peek|provider.Claim) != 0 {
 		ep.look(r)
 	} else {
-		ep.serve(r, st)
+		ep.serve(r)
 	}
 	if d.stalled.len() > 0 || d.transfers.len() > 0 {
 		d.core.Poll() // the receive may be what a message waited for
@@ -65,13 +62,15 @@ func (ep *endpoint) beginRecv(kind provider.Kind, p *provider.Op) error {
 }
 
 // serve gives waiting messages to a new receive, and posts it if it takes more.
-func (ep *endpoint) serve(r *recv, st *peerState) {
+func (ep *endpoint) serve(r *recv) {
 	if ep.feed(r) {
 		return
 	}
-	if l := deadLink(st, ep); l != nil {
-		ep.endRecv(r, ep.domain.fault(r.Kind(), l.address, l.why))
-		return
+	if r.Peer != 0 {
+		if a, why := ep.over(r.Peer); why != nil {
+			ep.endRecv(r, ep.domain.fault(r.Kind(), a, why))
+			return
+		}
 	}
 	ep.matcher.Add(r)
 }
@@ -118,22 +117,26 @@ func (d *domain) resume() {
 	}
 }
 
-// deadLink is the link of a peer that is gone and will send nothing more.
-func deadLink(st *peerState, ep *endpoint) *link {
-	if st == nil || st.why == nil {
-		return nil
+// over is why a peer will send nothing more to the endpoint; nil if it may.
+func (ep *endpoint) over(p provider.Peer) (provider.Address, error) {
+	st := ep.domain.av.Lookup(p)
+	switch {
+	case st == nil:
+		return "", provider.ErrPeerGone // and was forgotten since the post began
+	case st.why == nil:
+		return "", nil
 	}
-	if l := st.link(ep); l != nil && !l.inInbound {
-		return l
+	if l := ep.linkTo(p, st); !l.inInbound {
+		return l.address, l.why
 	}
-	return nil
+	return "", nil
 }
 
 // hand gives a waiting message to a receive that has taken it.
 func (ep *endpoint) hand(r *recv, m *waiting, part provutil.Part) {
 	ep.matcher.Take(m)
-	m.Extra.link.unwait(m)
 	ep.domain.fill(ep, r, m, part)
+	m.Extra.link.unwait(m) // now that the peer's number is known to be told
 	ep.matcher.FreeMessage(m)
 }
 
@@ -162,6 +165,7 @@ func (ep *endpoint) look(r *recv) {
 // found completes a peek, or a discard, without the message's bytes.
 func (ep *endpoint) found(r *recv, m *waiting) {
 	d := ep.domain
+	m.Extra.link.seen = true
 	c := provider.Completion{Context: r.Context, Kind: r.Kind(), Len: m.Len, Tag: m.Tag, Source: m.Source}
 	if m.HasData {
 		c.Data, c.Flags = m.Data, provider.HasData
@@ -175,6 +179,7 @@ func (ep *endpoint) found(r *recv, m *waiting) {
 		d.forget(m)
 	case r.Flags.Has(provider.Claim):
 		ep.matcher.Claim(m, r.Context)
+		m.Extra.claimed = true
 		c.Flags |= provider.Claimed
 	}
 	deliver(ep.recv, &c, false)

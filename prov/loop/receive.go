@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"fmt"
+
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/provutil"
 )
@@ -12,7 +14,9 @@ func (d *domain) receive(l *link) (moved bool) {
 		p, ok := l.in().peek()
 		if !ok {
 			if l.why != nil {
-				d.endDirected(l, l.why)
+				d.endDirected(l.ep, l.peer, l.address, l.why)
+				l.pair = nil // it holds all of the peer's domain
+				d.retire(l.peer)
 			}
 			return moved
 		}
@@ -64,7 +68,12 @@ func (d *domain) rename(l *link) bool {
 		return false
 	}
 	p, st, _, err := d.av.Insert(l.address)
-	return err == nil && l.ep.linkTo(p, st) == l
+	if err != nil {
+		d.refuse(l.pair, l.side, err)
+		d.lost(l, errFull)
+		return false
+	}
+	return l.ep.linkTo(p, st) == l
 }
 
 // remoteWrite tells of a peer's write.
@@ -74,6 +83,7 @@ func (ep *endpoint) remoteWrite(l *link, p *packet) bool {
 			ep.recv.Stall()
 			return false
 		}
+		l.seen = true
 		ep.recv.Push(&provider.Completion{Kind: provider.RemoteWrite, Flags: provider.HasData, Len: p.len, Data: p.data, Source: l.peer})
 	}
 	ep.counters.remoteWrite.Done(nil)
@@ -98,13 +108,16 @@ func (d *domain) wait(l *link, p *packet) bool {
 func (l *link) unwait(m *waiting) {
 	l.waiting--
 	l.unexpected -= uint64(len(m.Bytes))
+	if l.why != nil && l.waiting == 0 {
+		l.ep.domain.retire(l.peer)
+	}
 }
 
 // forget drops a message that was taken out of the matcher and does not reach a receive.
 func (d *domain) forget(m *waiting) {
 	l := m.Extra.link
 	l.unwait(m)
-	l.in().giveBack(m.Bytes)
+	l.giveBack(m.Bytes)
 	l.ep.matcher.FreeMessage(m)
 }
 
@@ -123,9 +136,10 @@ type transfer struct {
 // fill moves a message into its part of a receive, at once as far as the budget goes. m is the caller's again at return.
 func (d *domain) fill(ep *endpoint, r *recv, m *waiting, part provutil.Part) {
 	base, n := part.At, part.Len
+	m.Extra.link.seen = true
 	if m.Extra.loan == nil {
 		r.Buffer.Scatter(base, m.Bytes[:n])
-		m.Extra.link.in().giveBack(m.Bytes)
+		m.Extra.link.giveBack(m.Bytes)
 		ep.filled(r, m, base, n, nil)
 		return
 	}
@@ -139,6 +153,10 @@ func (d *domain) fill(ep *endpoint, r *recv, m *waiting, part provutil.Part) {
 	d.carry(t)
 }
 
+// errTakenBack is of a peer that has removed us while a message of it was under way: as for a provider whose connection ends with
+// that, it has gone, though it may come again.
+var errTakenBack = fmt.Errorf("it has removed this endpoint, and taken its message back: %w", provider.ErrPeerGone)
+
 // carry copies from the sender, as far as the budget goes.
 func (d *domain) carry(t *transfer) {
 	o := &t.m.Extra
@@ -149,7 +167,11 @@ func (d *domain) carry(t *transfer) {
 		}
 		n, ok := o.loan.copyOut(o.loanNo, t.r.Buffer, t.base+t.done, t.done, min(t.n-t.done, d.budget))
 		if !ok {
-			t.failed = d.fault(t.r.Kind(), o.link.address, provider.ErrPeerGone)
+			why := o.link.why
+			if why == nil {
+				why = errTakenBack
+			}
+			t.failed = d.fault(t.r.Kind(), o.link.address, why)
 		}
 		t.done += n
 		d.budget -= min(n, d.budget)
