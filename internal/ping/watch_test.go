@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,8 +94,8 @@ func TestStoppedPeer(t *testing.T) {
 // What goes on is no wait, however long it takes.
 func TestWatchMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		said := 0
-		w := newWatch(slog.New(spoken{slog.DiscardHandler, func(string) { said++ }}))
+		var said atomic.Int32
+		w := newWatch(slog.New(spoken{slog.DiscardHandler, func(string) { said.Add(1) }}))
 		w.wait(func() string { return "it" })
 		tick := time.NewTicker(2500 * time.Millisecond)
 		defer tick.Stop()
@@ -102,14 +103,14 @@ func TestWatchMoves(t *testing.T) {
 			<-tick.C
 			w.moved()
 		}
-		if said != 0 {
-			t.Errorf("said %d times", said)
+		if said.Load() != 0 {
+			t.Errorf("said %d times", said.Load())
 		}
 		<-time.After(time.Minute)
 		w.moved()
 		<-time.After(time.Minute)
-		if w.close(); said != 2 {
-			t.Errorf("two waits are told %d times", said)
+		if w.close(); said.Load() != 2 {
+			t.Errorf("two waits are told %d times", said.Load())
 		}
 	})
 }
