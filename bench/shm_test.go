@@ -186,6 +186,7 @@ func TestShmSideFails(t *testing.T) {
 	for name, script := range map[string]string{
 		"server": `echo no such thing >&2; exit 3`,
 		"client": `case $1 in ping-peer) echo shm://x; exec cat;; *) echo no such thing >&2; exit 3;; esac`,
+		"both":   `case $1 in ping-peer) echo no such thing >&2; echo shm://x; exec cat;; *) exit 3;; esac`,
 		"talk":   `case $1 in ping-peer) echo shm://x; exec cat;; *) echo no such thing;; esac`,
 	} {
 		r := &shmRunner{config: config{self: []string{"/bin/sh", "-c", script, "x"}}}
@@ -196,6 +197,23 @@ func TestShmSideFails(t *testing.T) {
 	for _, args := range [][]string{{pingWord}, {pingWord, "{", ""}, {pauseWord, "x", ""}} {
 		if err := shmMain(t.Context(), args); !errors.Is(err, errArgs) {
 			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
+// A row that has a peer is compared as the peer does it, by a mean.
+func TestShmMean(t *testing.T) {
+	r := ping.Result{Latency: ping.Distribution{Min: 1, Median: 2, P99: 50}, OpsPerS: 250_000, MBPerS: 3000}
+	for row, want := range map[shmRow]float64{
+		{Metric: latency, Op: ping.Message, Wait: ping.Spin}:                 4,
+		{Metric: latency, Op: ping.Message}:                                  4,
+		{Metric: latency, Op: ping.Message, Wait: ping.Sleep}:                2,
+		{Metric: bandwidth, Op: ping.Message, Wait: ping.Spin, Single: true}: 3,
+		{Metric: rate, Op: ping.Message, Wait: ping.Spin}:                    0.25,
+	} {
+		w := shmWork{Row: row, Iters: 10}
+		if got := w.sample(r); got.Value != want {
+			t.Errorf("%v: %v, want %v", row, got.Value, want)
 		}
 	}
 }

@@ -76,7 +76,11 @@ func (w *shmWork) sample(r ping.Result) shmSample {
 		s.Value = r.OpsPerS / 1e6
 	case bandwidth:
 		s.Value = r.MBPerS / 1e3
-	case latency, pauseMax, pauseP99:
+	case latency:
+		if w.Row.peered() { // fi_pingpong says a mean
+			s.Value = 1e6 / r.OpsPerS
+		}
+	case pauseMax, pauseP99:
 	}
 	if w.work().Only == ping.Latency {
 		ops *= 2

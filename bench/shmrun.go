@@ -161,10 +161,17 @@ func (r *shmRunner) pair(ctx context.Context, w shmWork) (shmSample, error) {
 	if err != nil {
 		return shmSample{}, err
 	}
-	defer func() {
-		cancel()
-		_ = server.Wait() // it has served, or it was killed
-	}()
+	s, err := r.measureAt(ctx, w, addr, place)
+	cancel()
+	_ = server.Wait() // it has served, or it was killed
+	if errs := server.Stderr.(*strings.Builder).String(); err != nil && errs != "" {
+		err = fmt.Errorf("%w\nthe serving side: %s", err, tail(errs, 10))
+	}
+	return s, err
+}
+
+// measureAt runs the side that measures.
+func (r *shmRunner) measureAt(ctx context.Context, w shmWork, addr string, place func(func() error) error) (shmSample, error) {
 	cmd, err := r.process(ctx, pingWord, w, addr)
 	if err != nil {
 		return shmSample{}, err
@@ -183,8 +190,8 @@ func (r *shmRunner) serve(ctx context.Context, w shmWork, place func(func() erro
 	if err != nil {
 		return nil, "", err
 	}
-	var errs strings.Builder
-	cmd.Stderr = &errs
+	errs := new(strings.Builder)
+	cmd.Stderr = errs
 	if _, err := cmd.StdinPipe(); err != nil { // open as long as we live
 		return nil, "", err
 	}

@@ -3,6 +3,7 @@ package ping
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +59,8 @@ type Config struct {
 	Name     string          // of the endpoint; "" is a random one
 	Wait     Wait            // how it waits
 	Progress fabric.Progress // who drives the domain
+	Pin      Pin             // where both sides run, as the caller has seen to; of the other side it must be the same
+	Logger   *slog.Logger    // told of waits of more than 3 s; nil discards
 	// Inside says that the other side is in this process: processor time is counted by Measure alone.
 	Inside bool
 	// Begun is called by Measure when the other side has answered, before anything is measured; an error of it ends the
@@ -93,6 +96,19 @@ const (
 
 // ErrConfig refuses what cannot be measured.
 var ErrConfig = errors.New("ping: wrong settings")
+
+// asSetting makes an error of a name or an address that the caller gave one of its settings, with the same words.
+func asSetting(err error) error {
+	if errors.Is(err, fabric.ErrInvalid) {
+		return setting{err}
+	}
+	return err
+}
+
+type setting struct{ error }
+
+func (s setting) Is(target error) bool { return target == ErrConfig }
+func (s setting) Unwrap() error        { return s.error }
 
 // resolve gives checked work with all its defaults.
 func (w Work) resolve() (Work, error) {
@@ -140,7 +156,7 @@ func slots(p Phase, op Op, n int) int {
 }
 
 // ErrSize refuses a size.
-var ErrSize = errors.New("ping: a size is a number of bytes, or with K, M or G of KiB, MiB or GiB")
+var ErrSize = errors.New("ping: a size is a number of bytes, or of KiB, MiB or GiB as 64K, 1M, 1G (or 64k, 64KiB)")
 
 // ParseSizes reads a list of sizes, such as "8,64K,1MiB".
 func ParseSizes(text string) ([]int, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 // version is that of the control messages. Both sides must have the same.
-const version = 1
+const version = 2
 
 // controlMax bounds a control message, in bytes.
 const controlMax = 8 << 10
@@ -19,6 +19,7 @@ const controlMax = 8 << 10
 const (
 	controlTag = 0x57454654
 	dataTag    = controlTag + 1
+	helloTag   = controlTag + 2 // of hello, which may come while another one is served
 )
 
 // control is a message of one side to the other. Measure says hello, which is
@@ -28,6 +29,7 @@ const (
 type control struct {
 	Verb    verb           `json:"verb"`
 	Version int            `json:"version,omitempty"` // hello
+	Pin     Pin            `json:"pin,omitempty"`     // hello: where both sides run
 	Address fabric.Address `json:"address,omitempty"` // hello: of who says it
 	Job     *job           `json:"job,omitempty"`     // job
 	Key     fabric.Key     `json:"key,omitempty"`     // job, ready: of the memory that the other side may use
@@ -63,11 +65,22 @@ func newJob(w Work, p Phase, size int) job {
 	return job{Op: w.Op, Phase: p, Size: size, Warm: min(n/10+1, 1000), Iters: n, Slots: slots(p, w.Op, size)}
 }
 
+// text says what is done.
+func (j *job) text() string {
+	return fmt.Sprintf("the %s phase of %d times %s of %d bytes", j.Phase, j.total(), j.Op, j.Size)
+}
+
 // total is the number of operations.
 func (j *job) total() int { return j.Warm + j.Iters }
 
 // ErrProtocol is what the other side says against the rules.
 var ErrProtocol = errors.New("ping: the other side is no weft ping of this version")
+
+// errBusy is what another one gets that says hello meanwhile.
+var errBusy = errors.New("ping: busy with another weft ping")
+
+// errPin refuses what is no measurement of the one nor of the other.
+var errPin = errors.New("ping: both sides need the same --pin")
 
 // errNo wraps what the other side gives as the reason why it gives up.
 var errNo = errors.New("ping: the other side gives up")

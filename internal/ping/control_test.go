@@ -48,7 +48,7 @@ func TestControl(t *testing.T) {
 
 func TestBadControl(t *testing.T) {
 	for _, text := range []string{
-		`{"verb":"hello","version":2,"address":"x"}`, `{"verb":"hello","version":1}`, `{"verb":"job"}`,
+		`{"verb":"hello","version":3,"address":"x"}`, `{"verb":"hello","version":2}`, `{"verb":"job"}`,
 		`{"verb":"job","job":{"op":"read","phase":"rate","size":8,"warm":1,"iters":10,"slots":65}}`,
 		`{"verb":"job","job":{"op":"read","phase":"rate","size":8,"warm":-1,"iters":10,"slots":64}}`,
 		`{"verb":"job","job":{"op":"read","phase":"rate","size":8,"warm":1,"iters":0,"slots":64}}`,

@@ -4,8 +4,8 @@
 // One side, [Measure], knows what is to be measured and tells the other one,
 // [Serve], by control messages, which are tagged messages of the same endpoint. For each
 // size there are two phases, one for latency and one for rates. All data have a
-// pattern: the first and the last bytes are checked on each operation, all of them
-// at the end, so that a provider that is fast because it is wrong is noticed.
+// pattern: the first and the last bytes are checked on each operation whose end the side is told that
+// gets them, all of them at the end, so that a provider that is fast because it is wrong is noticed.
 //
 // It is not a test of a provider; that is fabric/fabrictest. It starts no process:
 // the caller does.

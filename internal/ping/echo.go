@@ -16,6 +16,7 @@ func (r *run) roundTrip(ctx context.Context, i int) error {
 // echo answers each transfer by one of this side.
 func (r *run) echo(ctx context.Context) error {
 	for i := range r.total() {
+		r.tick(i)
 		if err := r.land(ctx, i); err != nil {
 			return err
 		}
@@ -35,6 +36,7 @@ func (r *run) echo(ctx context.Context) error {
 // sink takes messages in.
 func (r *run) sink(ctx context.Context) error {
 	for i := range r.total() {
+		r.tick(i)
 		if err := r.land(ctx, i); err != nil {
 			return err
 		}

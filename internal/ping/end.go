@@ -10,8 +10,12 @@ import (
 	"github.com/weft-fabric/weft/memmon"
 )
 
-// controlContext is that of control messages; those of data are numbers of transfers.
-const controlContext = 1 << 63
+// Contexts of control messages; those of data are numbers of transfers.
+const (
+	controlContext = 1<<63 + iota
+	helloContext   // of the receive that others say hello to
+	busyContext    // of what they are answered
+)
 
 // end is one side: a domain with one endpoint and one queue. It is used by one goroutine.
 type end struct {
@@ -22,6 +26,8 @@ type end struct {
 	ep     *fabric.Endpoint
 	peer   fabric.Peer // 0: not known yet
 
+	address fabric.Address // of the peer
+
 	batch [32]fabric.Completion
 	polls uint // that found nothing
 	run   *run // takes the completions of data; nil: there are none
@@ -29,6 +35,9 @@ type end struct {
 	heard   [controlMax]byte
 	said    int  // bytes of a control message in heard, -1: none
 	telling bool // a control message is on its way out
+
+	door  [controlMax]byte // for a hello while one is served already
+	watch *watch
 }
 
 // open makes the side.
@@ -47,14 +56,19 @@ func open(ctx context.Context, c Config, caps fabric.Caps) (*end, error) {
 	}
 	if e.cq, err = e.domain.OpenCompletionQueue(fabric.CQConfig{}); err == nil {
 		e.ep, err = e.domain.OpenEndpoint(fabric.EndpointConfig{Name: c.Name, Send: e.cq, Recv: e.cq})
+		err = asSetting(err)
 	}
 	if err != nil {
 		return nil, errors.Join(err, e.domain.Close())
 	}
+	e.watch = newWatch(c.Logger)
 	return e, nil
 }
 
-func (e *end) close() error { return e.domain.Close() }
+func (e *end) close() error {
+	e.watch.close()
+	return e.domain.Close()
+}
 
 // progress waits for completions, or for room, and takes what has come.
 func (e *end) progress(ctx context.Context) error {
@@ -115,6 +129,10 @@ func (e *end) read(ctx context.Context) (int, error) {
 // take notes a completion.
 func (e *end) take(c *fabric.Completion) error {
 	switch {
+	case c.Context == helloContext && c.Kind == fabric.TRecvDone:
+		return e.refuse(c)
+	case c.Context == busyContext:
+		return nil // whoever it was for may have left
 	case c.Err != nil:
 		return c.Err
 	case c.Context == controlContext && c.Kind == fabric.TRecvDone:
@@ -149,11 +167,43 @@ func (e *end) from(op fabric.Op) fabric.Op {
 	return op
 }
 
-// listen posts the receive of the next control message.
+// listen posts the receive of the next control message; of a side that knows nobody yet, it is a hello.
 func (e *end) listen(ctx context.Context) error {
 	e.said = -1
 	op := fabric.Op{Tag: controlTag, Local: fabric.Bytes(e.heard[:]), Context: controlContext}
+	if e.peer == 0 {
+		op.Tag = helloTag
+	}
 	return e.post(ctx, e.ep.RecvTagged, e.from(op))
+}
+
+// attend posts the receive of a hello of others than the one that is served. It is never waited for.
+func (e *end) attend(ctx context.Context) error {
+	return e.post(ctx, e.ep.RecvTagged, fabric.Op{Tag: helloTag, Local: fabric.Bytes(e.door[:]), Context: helloContext})
+}
+
+// refuse answers such a hello, and is there for the next one. Where there is no room now, the other one gets no answer.
+func (e *end) refuse(c *fabric.Completion) error {
+	if c.Err != nil && !errors.Is(c.Err, fabric.ErrTruncated) {
+		return nil // the end is being closed
+	}
+	if other, err := parseControl(e.door[:min(c.Len, controlMax)], hello); err == nil && c.Err == nil {
+		if p, err := e.domain.Insert(other.Address); err == nil && p != e.peer {
+			e.answer(p, control{Verb: welcome, Error: errBusy.Error()})
+		}
+	}
+	err := e.ep.RecvTagged(fabric.Op{Tag: helloTag, Local: fabric.Bytes(e.door[:]), Context: helloContext})
+	if errors.Is(err, fabric.ErrAgain) {
+		return nil
+	}
+	return err
+}
+
+// answer sends without waiting.
+func (e *end) answer(p fabric.Peer, c control) {
+	if b, err := json.Marshal(c); err == nil {
+		_ = e.ep.SendTagged(fabric.Op{Tag: controlTag, Local: fabric.Bytes(b), Peer: p, Context: busyContext}) // it may have left
+	}
 }
 
 // say sends a control message, and returns when it is out.
@@ -164,6 +214,9 @@ func (e *end) say(ctx context.Context, c control) error {
 	}
 	e.telling = true
 	op := fabric.Op{Tag: controlTag, Local: fabric.Bytes(b), Peer: e.peer, Context: controlContext}
+	if c.Verb == hello {
+		op.Tag = helloTag
+	}
 	if err := e.post(ctx, e.ep.SendTagged, op); err != nil {
 		return err
 	}
@@ -175,8 +228,9 @@ func (e *end) say(ctx context.Context, c control) error {
 	return nil
 }
 
-// hear waits for a control message, one of those that are wanted.
+// hear waits for a control message, one of those that are wanted. What the other side does until then is in doing.
 func (e *end) hear(ctx context.Context, want ...verb) (control, error) {
+	e.watch.moved()
 	for e.said < 0 {
 		if err := e.progress(ctx); err != nil {
 			return control{}, err
@@ -188,6 +242,13 @@ func (e *end) hear(ctx context.Context, want ...verb) (control, error) {
 	}
 	if c.Verb == hello {
 		if e.peer, err = e.domain.Insert(c.Address); err != nil {
+			return control{}, err
+		}
+		e.address = c.Address
+		if c.Pin != e.config.Pin {
+			return control{}, fmt.Errorf("%w: %s for the one that connects, %s for the one that listens", errPin, c.Pin.word(), e.config.Pin.word())
+		}
+		if err := e.attend(ctx); err != nil {
 			return control{}, err
 		}
 	}

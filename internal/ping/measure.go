@@ -3,6 +3,7 @@ package ping
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -52,12 +53,14 @@ func Measure(ctx context.Context, c Config, w Work, to fabric.Address, each func
 // greet connects.
 func (e *end) greet(ctx context.Context, to fabric.Address) (err error) {
 	if e.peer, err = e.domain.Insert(to); err != nil {
-		return err
+		return asSetting(err)
 	}
+	e.address = to
+	e.watch.wait(func() string { return fmt.Sprintf("a weft ping --listen to answer at %s", to) })
 	if err := e.listen(ctx); err != nil {
 		return err
 	}
-	if err := e.say(ctx, control{Verb: hello, Version: version, Address: e.ep.Address()}); err != nil {
+	if err := e.say(ctx, control{Verb: hello, Version: version, Pin: e.config.Pin, Address: e.ep.Address()}); err != nil {
 		return err
 	}
 	_, err = e.hear(ctx, welcome)
@@ -106,6 +109,7 @@ type measured struct {
 
 // phase runs one phase with the other side.
 func (e *end) phase(ctx context.Context, j job) (m measured, err error) {
+	e.watch.wait(func() string { return fmt.Sprintf("%s, in %s", e.address, j.text()) })
 	r, err := newRun(e, j, false)
 	if err != nil {
 		return m, err

@@ -51,7 +51,10 @@ func (r *run) checkRead() error {
 // view opens slot s.
 func (r *run) view(ctx context.Context, s int) (*fabric.View, error) {
 	v, err := r.domain.View(ctx, r.peer, r.key, uint64(s*r.Size), r.Size)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, err
 	}
 	if len(v.Bytes()) != r.Size {
@@ -92,6 +95,7 @@ func (r *run) viewRate(ctx context.Context) (m measured, err error) {
 		}
 		got := sum(v.Bytes())
 		v.Release()
+		r.tick(i)
 		if got != want[s] {
 			return m, fmt.Errorf("%w: the sum of view %d, of %d bytes, is %#x instead of %#x", ErrData, i, r.Size, got, want[s])
 		}

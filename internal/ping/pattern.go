@@ -8,8 +8,8 @@ import (
 )
 
 // Each transfer has the same bytes, which tell their places, but for the first and
-// the last ones, which tell the number of the transfer. These are written and checked each
-// time; the others are looked at once, at the end.
+// the last ones, which tell the number of the transfer. These are written each time, and checked
+// where the side that gets them is told of it; the others are looked at once, at the end.
 
 // ErrData says that what arrived is not what was sent.
 var ErrData = errors.New("ping: wrong data")

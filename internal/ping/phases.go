@@ -15,6 +15,7 @@ func (r *run) latency(ctx context.Context, one func(context.Context, int) error,
 		if err := one(ctx, i); err != nil {
 			return m, err
 		}
+		r.tick(i)
 		now := time.Since(start)
 		if i >= r.Warm {
 			m.samples = append(m.samples, int64(now-last))
@@ -41,6 +42,7 @@ func (r *run) rate(ctx context.Context, next func(context.Context, int) error, f
 		if err := next(ctx, i); err != nil {
 			return m, err
 		}
+		r.tick(i)
 	}
 	if err := r.settle(ctx); err != nil {
 		return m, err

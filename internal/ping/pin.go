@@ -26,6 +26,14 @@ const (
 // Pins are all places that have a name.
 var Pins = []Pin{Same, Apart}
 
+// word is the value in words.
+func (p Pin) word() string {
+	if p == Anywhere {
+		return "not given"
+	}
+	return string(p)
+}
+
 // ErrPin says that the machine has no such places.
 var ErrPin = errors.New("ping: cannot pin")
 
@@ -110,16 +118,17 @@ func allThreads(cpus []int) error {
 // StartOn calls start, which starts a process, on a thread that runs on one processor:
 // the process inherits that.
 func StartOn(cpu int, start func() error) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	before, err := sys.Affinity(0)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrPin, err)
-	}
-	if err := sys.SetAffinity(0, []int{cpu}); err != nil {
-		return fmt.Errorf("%w: %w", ErrPin, err)
-	}
-	return errors.Join(start(), sys.SetAffinity(0, before))
+	done := make(chan error)
+	go func() {
+		// The thread ends with this goroutine: there is nothing to put back, which could fail when the process runs already.
+		runtime.LockOSThread()
+		if err := sys.SetAffinity(0, []int{cpu}); err != nil {
+			done <- fmt.Errorf("%w: %w", ErrPin, err)
+			return
+		}
+		done <- start()
+	}()
+	return <-done
 }
 
 // gone says that a thread has ended meanwhile.

@@ -3,6 +3,7 @@ package ping
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/weft-fabric/weft/fabric"
 )
@@ -42,6 +43,7 @@ func (e *end) serve(ctx context.Context) error {
 		return err
 	}
 	for {
+		e.watch.wait(func() string { return fmt.Sprintf("%s to say what is next", e.address) })
 		c, err := e.hear(ctx, setJob, bye)
 		if err != nil || c.Verb == bye {
 			return err
@@ -57,6 +59,7 @@ func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
 	if want := j.Op.caps(); !e.info.Caps.Has(want) {
 		return errors.Join(fabric.ErrNotSupported, errors.New("ping: "+e.info.Provider+" does not offer "+(want&^e.info.Caps).String()))
 	}
+	e.watch.wait(func() string { return fmt.Sprintf("%s, in %s", e.address, j.text()) })
 	r, err := newRun(e, j, true)
 	if err != nil {
 		return err

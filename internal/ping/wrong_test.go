@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -16,6 +17,7 @@ type wrong struct {
 	name     string
 	transfer uint64 // the first that is concerned; all later ones are too
 	place    func(n int) int
+	viewing  func(context.Context) error // in the place of every view; nil: none
 }
 
 func (w *wrong) Name() string { return w.name }
@@ -31,13 +33,14 @@ func (w *wrong) Discover(ctx context.Context) ([]provider.Info, error) {
 func (w *wrong) OpenDomain(info provider.Info, c provider.DomainConfig) (provider.Domain, error) {
 	info.Provider = w.Provider.Name()
 	d, err := w.Provider.OpenDomain(info, c)
-	return &wrongDomain{d, w, make(map[uint64][]byte)}, err
+	return &wrongDomain{Domain: d, wrong: w, posted: make(map[uint64][]byte)}, err
 }
 
 type wrongDomain struct {
 	provider.Domain
 	*wrong
 	posted map[uint64][]byte // by context; one goroutine uses the domain
+	views  uint64
 }
 
 func (d *wrongDomain) OpenCompletionQueue(c provider.CQConfig) (provider.CompletionQueue, error) {
@@ -51,12 +54,46 @@ func (d *wrongDomain) OpenEndpoint(c provider.EndpointConfig) (provider.Endpoint
 	return &wrongEndpoint{ep, d}, err
 }
 
+func (d *wrongDomain) View(ctx context.Context, p provider.Peer, k provider.Key, offset uint64, n int) (provider.View, error) {
+	if d.viewing != nil {
+		return nil, d.viewing(ctx)
+	}
+	v, err := d.Domain.View(ctx, p, k, offset, n)
+	d.views++
+	if err != nil || d.views <= d.transfer {
+		return v, err
+	}
+	return &wrongView{v, d.spoiled(v.Bytes())}, nil
+}
+
+type wrongView struct {
+	provider.View
+	b []byte
+}
+
+func (v *wrongView) Bytes() []byte { return v.b }
+
+// spoiled is a copy with a byte that is wrong.
+func (w *wrong) spoiled(b []byte) []byte {
+	b = slices.Clone(b)
+	b[w.place(len(b))] ^= 1
+	return b
+}
+
 type wrongEndpoint struct {
 	provider.Endpoint
 	d *wrongDomain
 }
 
 func (e *wrongEndpoint) note(op provider.Op) { e.d.posted[op.Context] = op.Local.Bytes }
+
+// Write spoils what it sends: whoever is written to has no part in it.
+func (e *wrongEndpoint) Write(op provider.Op) error {
+	if op.Context >= e.d.transfer {
+		op.Local = provider.Segment{Bytes: e.d.spoiled(op.Local.Bytes)}
+	}
+	return e.Endpoint.Write(op)
+}
 
 func (e *wrongEndpoint) Recv(op provider.Op) error { e.note(op); return e.Endpoint.Recv(op) }
 func (e *wrongEndpoint) RecvTagged(op provider.Op) error {
@@ -85,7 +122,7 @@ func (q *wrongQueue) spoil(list []provider.Completion, err error) (int, error) {
 		switch c.Kind {
 		case provider.RecvDone, provider.TRecvDone, provider.ReadDone:
 			b := q.d.posted[c.Context]
-			if c.Context >= q.d.transfer && c.Context != controlContext && c.Err == nil && len(b) > 0 {
+			if c.Context >= q.d.transfer && c.Context < controlContext && c.Err == nil && len(b) > 0 {
 				b[q.d.place(len(b))] ^= 1
 			}
 		}
@@ -109,9 +146,30 @@ func TestWrongProvider(t *testing.T) {
 	const iters = 20
 	for place, at := range places {
 		for _, transfer := range []uint64{0, iters} {
-			w := &wrong{loop, fmt.Sprintf("wrong-%s-%d-%d", place, transfer, runs.Add(1)), transfer, at}
+			w := &wrong{Provider: loop, name: fmt.Sprintf("wrong-%s-%d-%d", place, transfer, runs.Add(1)), transfer: transfer, place: at}
 			provider.Register(w)
 			good, bad := Config{Provider: "loop"}, Config{Provider: w.name}
+			for _, phase := range []Phase{Latency, Rate} {
+				// A latency looks at the ends of views alone.
+				work := Work{Op: View, Sizes: []int{1000}, Iters: iters, Only: phase}
+				if phase == Rate || place != "middle" {
+					_, measured, served := pair(t.Context(), bad, good, work)
+					if !errors.Is(measured, ErrData) || !errors.Is(served, errNo) {
+						t.Errorf("%s, view, %s: measured: %v; served: %v", w.name, phase, measured, served)
+					}
+				}
+				work.Op = Write
+				_, measured, served := pair(t.Context(), bad, good, work)
+				if !errors.Is(served, ErrData) || !errors.Is(measured, errNo) {
+					t.Errorf("%s, write, %s: measured: %v; served: %v", w.name, phase, measured, served)
+				}
+				if phase == Latency {
+					_, measured, served := pair(t.Context(), good, bad, work)
+					if !errors.Is(measured, ErrData) || !errors.Is(served, errNo) {
+						t.Errorf("%s, write to and fro: measured: %v; served: %v", w.name, measured, served)
+					}
+				}
+			}
 			for _, op := range []Op{Message, Tagged, Read} {
 				for _, phase := range []Phase{Latency, Rate} {
 					work := Work{Op: op, Sizes: []int{1000}, Iters: iters, Only: phase}
@@ -131,4 +189,24 @@ func TestWrongProvider(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What ends a view is told as the reason why the context has ended, not as an interruption.
+func TestViewCancelled(t *testing.T) {
+	loop, _ := provider.Lookup("loop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	died := errors.New("the peer process died")
+	w := &wrong{Provider: loop, name: fmt.Sprintf("wrong-view-%d", runs.Add(1)), viewing: func(ctx context.Context) error {
+		cancel(died)
+		return fmt.Errorf("view: %w", ctx.Err())
+	}}
+	provider.Register(w)
+	for _, phase := range []Phase{Latency, Rate} {
+		_, measured, _ := pair(ctx, Config{Provider: w.name}, Config{Provider: "loop"}, Work{Op: View, Sizes: []int{8}, Iters: 5, Only: phase})
+		if !errors.Is(measured, died) || errors.Is(measured, context.Canceled) {
+			t.Errorf("%s: %v", phase, measured)
+		}
+		ctx, cancel = context.WithCancelCause(t.Context())
+	}
+	cancel(nil)
 }

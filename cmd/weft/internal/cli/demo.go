@@ -236,7 +236,7 @@ const childGrace = 10 * time.Second
 // which is closed when it has ended; nil discards it.
 func startChild(ctx context.Context, env Env, args []string, stdout io.WriteCloser) (*child, error) {
 	if env.Self[0] == "" {
-		return nil, errors.New("demo: the path of this program is not known")
+		return nil, errors.New("the path of this program is not known")
 	}
 	cmd := exec.CommandContext(ctx, env.Self[0], args...)
 	cmd.Args[0] = env.Self[1]
@@ -254,7 +254,7 @@ func startChild(ctx context.Context, env Env, args []string, stdout io.WriteClos
 	cmd.Cancel = stdin.Close
 	cmd.WaitDelay = childGrace
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("demo: %w", err)
+		return nil, fmt.Errorf("starting the process %s: %w", args[0], err)
 	}
 	c := &child{cmd: cmd, name: args[0], done: make(chan struct{})}
 	go func() {

@@ -43,6 +43,9 @@ are not shown, as "^loop". With it, the exit code is 1 if none of what is shown 
 used here.`,
 		Args: names(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("provider") && opt.provider == "" {
+				return usagef("-p is empty: it takes names of providers")
+			}
 			return runInfo(cmd.Context(), env, opt)
 		},
 	}

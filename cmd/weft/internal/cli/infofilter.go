@@ -50,6 +50,7 @@ func (f *providerFilter) apply(infos []fabric.Info) ([]fabric.Info, error) {
 			all = append(all, name)
 		}
 	}
+	slices.Sort(all)
 	for _, name := range f.names {
 		if slices.Contains(all, name) {
 			continue

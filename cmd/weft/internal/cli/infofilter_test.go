@@ -25,7 +25,7 @@ func TestF92Filters(t *testing.T) {
 		code   int
 		says   string
 	}{
-		{"", all, 0, ""},
+		{"", nil, 2, "-p is empty"},
 		{"fake", []string{"fake"}, 0, ""},
 		{"fake;loop", []string{"fake", "loop"}, 0, ""},
 		{" loop, fake ;; loop", []string{"fake", "loop"}, 0, ""},

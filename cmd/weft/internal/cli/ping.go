@@ -14,12 +14,12 @@ import (
 
 // pingSide are the flags that both sides have.
 type pingSide struct {
-	provider, wait, progress string
+	provider, wait, progress, pin string
 }
 
 type pingOptions struct {
 	pingSide
-	op, size, pin   string
+	op, size        string
 	iters           int
 	listen, connect string
 	json            bool
@@ -62,7 +62,7 @@ back, of read and view the whole operation. MB/s and ops/s: as many at once as f
 without it they poll for a short time and then sleep, as programs do.
 
 --listen makes this process the other side of one that is started with --connect. Each has its own
---wait, --progress and --pin; what is measured says the one that connects.
+--wait and --progress, --pin must be the same; what is measured says the one that connects.
 
 The exit code is 1 if the peer dies or data are wrong.`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -79,9 +79,8 @@ The exit code is 1 if the peer dies or data are wrong.`,
 	opt.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&opt.op, "op", string(ping.Message), "operation: "+orList(ping.Ops))
-	f.StringVar(&opt.size, "size", "8,1K,64K,1M", "bytes of an operation, as 8 or 64K; several are measured one after the other")
+	f.StringVar(&opt.size, "size", "8,1K,64K,1M", "bytes of an operation, as 8, 64K, 1M or 1G; several are measured one after the other")
 	f.IntVar(&opt.iters, "iters", 0, "operations of each phase; 0 is 20000, and fewer of large ones")
-	f.StringVar(&opt.pin, "pin", "", "put both processes on one processor (same), or on two (apart)")
 	f.Var((*nameFlag)(&opt.listen), "listen", "be the other side of a --connect, under a name or a random one")
 	f.Lookup("listen").NoOptDefVal = anyName
 	f.StringVar(&opt.connect, "connect", "", "measure with the process that listens at this `address`")
@@ -94,18 +93,22 @@ func (o *pingSide) flags(cmd *cobra.Command) {
 	f.StringVar(&o.provider, "provider", "shm", "provider, of those that weft info shows")
 	f.StringVar(&o.wait, "wait", "", "how to wait: "+orList(ping.Waits))
 	f.StringVar(&o.progress, "progress", "auto", "who moves operations on: auto or manual")
+	f.StringVar(&o.pin, "pin", "", "put both processes on one processor (same), or on two (apart)")
 }
 
 // args is the command line of a peer process.
 func (o *pingSide) args() []string {
-	return []string{pingPeerName, "--provider", o.provider, "--wait", o.wait, "--progress", o.progress}
+	return []string{pingPeerName, "--provider", o.provider, "--wait=" + o.wait, "--progress", o.progress, "--pin=" + o.pin}
 }
 
 // config checks the flags.
 func (o *pingSide) config() (ping.Config, error) {
-	c := ping.Config{Provider: o.provider, Wait: ping.Wait(o.wait)}
+	c := ping.Config{Provider: o.provider, Wait: ping.Wait(o.wait), Pin: ping.Pin(o.pin)}
 	if o.wait != "" && !slices.Contains(ping.Waits, c.Wait) {
 		return c, usagef("--wait is %s, not %q", orList(ping.Waits), o.wait)
+	}
+	if o.pin != "" && !slices.Contains(ping.Pins, c.Pin) {
+		return c, usagef("--pin is %s, not %q", orList(ping.Pins), o.pin)
 	}
 	switch o.progress {
 	case fabric.Auto.String():
@@ -148,6 +151,7 @@ func orList[T ~string](list []T) string {
 
 // runPing finds out which side this is.
 func runPing(ctx context.Context, env Env, opt *pingOptions, given func(string) bool) error {
+	env.Stderr = shared(env.Stderr)
 	if err := opt.settle(given); err != nil {
 		return err
 	}
@@ -159,14 +163,11 @@ func runPing(ctx context.Context, env Env, opt *pingOptions, given func(string) 
 	if err != nil {
 		return err
 	}
-	if _, err := fabric.Discover(ctx, fabric.Hints{Provider: c.Provider}); err != nil {
+	if err := usable(ctx, c.Provider); err != nil {
 		return pingError(ctx, err) // here, before another process finds out
 	}
-	local, peer, pin := 0, 0, ping.Pin(opt.pin)
+	local, peer, pin := 0, 0, c.Pin
 	if pin != ping.Anywhere {
-		if !slices.Contains(ping.Pins, pin) {
-			return usagef("--pin is %s, not %q", orList(ping.Pins), opt.pin)
-		}
 		if local, peer, err = ping.CPUs(pin); err != nil {
 			return err
 		}
@@ -181,7 +182,7 @@ func runPing(ctx context.Context, env Env, opt *pingOptions, given func(string) 
 		defer func() { _ = restore() }() // the process ends
 	}
 	out := newPingOutput(env, opt, c)
-	c.Begun = out.head
+	c.Begun, c.Logger = out.head, newLogger(env.Stderr)
 	switch {
 	case opt.listen != "":
 		err = pingListen(ctx, out, opt, c)
@@ -199,9 +200,30 @@ func runPing(ctx context.Context, env Env, opt *pingOptions, given func(string) 
 	return pingError(ctx, err)
 }
 
+// usable says why a provider cannot be used, if so.
+func usable(ctx context.Context, name string) error {
+	all, err := fabric.Discover(ctx, fabric.Hints{Unusable: true})
+	if err != nil {
+		return err
+	}
+	f := providerFilter{names: []string{name}}
+	if _, err := f.apply(all); err != nil {
+		return err
+	}
+	_, err = fabric.Discover(ctx, fabric.Hints{Provider: name})
+	return err
+}
+
 // settle makes one setting of flags that belong together.
 func (o *pingOptions) settle(given func(string) bool) error {
+	for _, f := range [][2]string{{"wait", o.wait}, {"pin", o.pin}, {"connect", o.connect}} {
+		if given(f[0]) && f[1] == "" {
+			return usagef("--%s is empty", f[0])
+		}
+	}
 	switch {
+	case given("listen") && o.listen == "":
+		return usagef("--listen= has no name: --listen alone takes a random one")
 	case o.listen != "" && o.connect != "":
 		return usagef("--listen or --connect, not both")
 	case o.listen != "" && (given("op") || given("size") || given("iters")):
@@ -238,7 +260,7 @@ func pingError(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, ping.ErrConfig), errors.Is(err, fabric.ErrInvalid):
+	case errors.Is(err, ping.ErrConfig):
 		return usageError{trimmed{err, "ping: "}}
 	}
 	return trimmed{err, "ping: "}
@@ -260,8 +282,10 @@ func pingInside(ctx context.Context, c ping.Config, w ping.Work, out *pingOutput
 	defer cancel(nil)
 	at := make(chan fabric.Address, 1)
 	served := make(chan error, 1)
+	quiet := c
+	quiet.Logger = nil // one side tells of waits
 	go func() {
-		err := ping.Serve(ctx, c, func(a fabric.Address) error { at <- a; return nil })
+		err := ping.Serve(ctx, quiet, func(a fabric.Address) error { at <- a; return nil })
 		if err != nil && !ping.OfOther(err) {
 			cancel(err)
 		}

@@ -80,7 +80,8 @@ func pingProcess(ctx context.Context, env Env, opt *pingOptions, start func(func
 		}
 		cancel(err)
 		_ = peer.wait() // it ends because of this side
-		if died, ok := errors.AsType[errPeerDied](context.Cause(ctx)); ok && errors.Is(err, died) {
+		// What a dead peer has cancelled is no interruption: nobody has sent a signal.
+		if died, ok := errors.AsType[errPeerDied](context.Cause(ctx)); ok && (errors.Is(err, died) || errors.Is(err, context.Canceled)) {
 			return died
 		}
 		return err

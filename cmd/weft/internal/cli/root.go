@@ -16,9 +16,10 @@ const suggestDistance = 2
 func newRoot(env Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weft",
-		Short: "Look into running ADIOS2 streams and BP5 files, and join streams",
+		Short: "Look into running ADIOS2 streams and BP5 files, join streams, and measure communication",
 		Long: `weft reads the live SST streams of ADIOS2 programs, and BP5 files, and feeds
-ADIOS2 readers.
+ADIOS2 readers. It shows and measures the ways in which processes can communicate
+here (info, ping).
 
 NAME is a BP5 folder, or a stream: its contact file, with or without ".sst".
 
