@@ -56,9 +56,6 @@ func NewCQ(c *Core, cfg provider.CQConfig) (*CQ, error) {
 	return q, nil
 }
 
-// Core is the lock of the domain that the queue belongs to. Locked or unlocked.
-func (q *CQ) Core() *Core { return q.core }
-
 // Attach counts an endpoint that uses the queue; it fails with ErrClosed. Locked.
 func (q *CQ) Attach() error {
 	if q.closed {

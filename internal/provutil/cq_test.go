@@ -131,7 +131,7 @@ func TestCQConfig(t *testing.T) {
 		}
 	}
 	q, err := NewCQ(c, provider.CQConfig{})
-	if err != nil || q.Free() != 4096 || q.Core() != c {
+	if err != nil || q.Free() != 4096 || q.core != c {
 		t.Error(err, q.Free())
 	}
 	if _, err := q.Wait(t.Context(), nil); !errors.Is(err, provider.ErrInvalid) {
