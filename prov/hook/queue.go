@@ -187,8 +187,13 @@ func (q *queue) dead(c *provider.Completion) {
 	if !errors.Is(c.Err, provider.ErrCancelled) {
 		return
 	}
-	a, dead := q.d.dead(c.Source)
-	if oe, ok := errors.AsType[*provider.OpError](c.Err); c.Source == 0 && ok && oe.Addr != "" {
+	p := c.Source
+	known := p != 0
+	if !known { // of a directed receive
+		p, known = q.starts.peer(c)
+	}
+	a, dead := q.d.dead(p)
+	if oe, ok := errors.AsType[*provider.OpError](c.Err); !known && ok && oe.Addr != "" { // quiet: by the address
 		q.d.mu.Lock()
 		for _, killed := range q.d.killed {
 			if killed == oe.Addr {
