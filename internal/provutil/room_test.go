@@ -86,6 +86,7 @@ func TestRemindersBecomeRare(t *testing.T) {
 		if err := errors.Join(roomWithin(t.Context(), e.q, time.Nanosecond), roomWithin(t.Context(), e.q, time.Millisecond)); err != nil {
 			t.Errorf("after the next refusal: %v", err)
 		}
+		_ = roomWithin(t.Context(), e.q, time.Nanosecond) // starts the timer
 		if err := e.q.Close(); err != nil {
 			t.Error(err)
 		}
@@ -137,6 +138,20 @@ func TestSignalLeavesRoom(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The wait that has the word is not the only one: who fell asleep after the word gets it when the first leaves with a signal.
+func TestSignalPassesRoom(t *testing.T) {
+	e := rig(t, CoreConfig{Progress: provider.Manual, Spin: -1}, 1)
+	e.core.Lock()
+	defer e.core.Unlock()
+	told, late := e.core.newWaiter(), e.core.newWaiter()
+	told.room, told.signal = true, true
+	e.q.waiters.add(&late.of)
+	if _, err := e.q.leave(told, nil, nil); !errors.Is(err, provider.ErrSignal) || len(late.ch) != 1 || !e.q.over(late) {
+		t.Errorf("%v, and who waits is not woken", err)
+	}
+	late.of.remove()
 }
 
 // A place that is given back without a completion is one for what waits at a peer.
