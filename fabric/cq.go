@@ -24,7 +24,8 @@ func (q *CompletionQueue) Read(c []Completion) (int, error) { return q.inner.Rea
 
 // Wait takes at least one completion, and sleeps until there is one. It ends without one by the context (with its error),
 // by Signal (ErrSignal), and by Close (ErrClosed). After a post of this queue has got ErrAgain, it also returns when there is room
-// for it, with no completion and no error. len(c) must not be 0.
+// for it, with no completion and no error. All waits of the queue do, and, as who was refused may not have waited then, those that
+// sleep later do again, ever more rarely. len(c) must not be 0.
 func (q *CompletionQueue) Wait(ctx context.Context, c []Completion) (int, error) {
 	if len(c) == 0 {
 		return 0, q.domain.fail("wait", invalid("no place for a completion"))

@@ -438,6 +438,20 @@ func faultTable() []fault {
 		{group: "room", name: "nobody is told", make: func(testing.TB) *mutant {
 			return &mutant{ready: func() <-chan struct{} { return nil }}
 		}},
+		{group: "shared-room", name: "nobody is told any more", make: func(testing.TB) *mutant {
+			var told atomic.Int32
+			return &mutant{room: func() bool { return told.Add(1) < 50 }}
+		}},
+		{group: "shared-room", name: "nothing is refused", make: func(testing.TB) *mutant {
+			return &mutant{post: func(p *posting) error {
+				for {
+					if err := p.forward(p.op); !errors.Is(err, provider.ErrAgain) {
+						return err
+					}
+					pause(time.Microsecond)
+				}
+			}}
+		}},
 		{group: "allocations", name: "one for each post", make: func(testing.TB) *mutant {
 			var last atomic.Pointer[[64]byte]
 			return &mutant{post: func(p *posting) error {

@@ -63,6 +63,7 @@ func groups() []group {
 		{name: "shared-queue-F49", needs: msg, run: testSharedQueue},
 		{name: "small-queue-F51", needs: msg, run: testSmallQueue},
 		{name: "room", needs: msg, run: testRoom},
+		{name: "shared-room", needs: msg, run: testSharedRoom},
 		{name: "allocations", needs: msg, run: testAllocs},
 		{name: "goroutines", needs: msg, run: testGoroutines},
 

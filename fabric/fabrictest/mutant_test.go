@@ -22,6 +22,7 @@ type mutant struct {
 	done   func(c *provider.Completion) int           // for each completion: how often it is delivered
 	read   func(q provider.CompletionQueue)           // before each Read or Wait
 	batch  func(c []provider.Completion)              // for each batch
+	room   func() bool                                // whether a Wait returns for room
 	ready  func() <-chan struct{}                     // instead of the queue's channel
 	fd     func() (int, error)                        // instead of the queue's descriptor
 	try    func(real bool) bool                       // what TryWait returns
@@ -230,8 +231,9 @@ func (q *mutQueue) Wait(ctx context.Context, c []provider.Completion) (int, erro
 		return n, nil
 	}
 	for {
-		n, err := q.CompletionQueue.Wait(ctx, c)
-		if n = q.pass(c[:n]); n > 0 || err != nil {
+		k, err := q.CompletionQueue.Wait(ctx, c)
+		n := q.pass(c[:k])
+		if n > 0 || err != nil || k == 0 && (q.m.room == nil || q.m.room()) {
 			return n, err
 		}
 	}

@@ -76,12 +76,6 @@ func (a *AV[T]) Bury(p provider.Peer) {
 	delete(a.by, e.address)
 }
 
-// Dead says whether a peer was buried.
-func (a *AV[T]) Dead(p provider.Peer) bool {
-	e := a.pool.Get(uint64(p))
-	return e != nil && e.dead
-}
-
 // Remove forgets a peer. False if the number names nobody.
 func (a *AV[T]) Remove(p provider.Peer) bool {
 	e := a.pool.Get(uint64(p))

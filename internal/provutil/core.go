@@ -24,10 +24,8 @@ type CoreConfig struct {
 	// Spin is how long a wait polls before it yields and sleeps; 0 means 2 µs, or nothing where Go has one
 	// processor; negative means never.
 	Spin time.Duration
-	// Yield lets other processes run; nil means that a wait goes from polling to sleep. Yields is how often it
-	// is called; 0 means 8.
-	Yield  func()
-	Yields int
+	// Yield lets other processes run; nil means that a wait goes from polling to sleep.
+	Yield func()
 	// NewBell makes the descriptor of a completion queue; nil means that queues have none. It is given the
 	// engine's descriptor to watch as well, or -1.
 	NewBell func(engine int) (Bell, error)
@@ -93,16 +91,10 @@ func NewCore(e Engine, c CoreConfig) *Core {
 	}
 	k.setSpin(c.Spin)
 	if k.yield != nil {
-		k.yields = c.Yields
-		if k.yields == 0 {
-			k.yields = defaultYields
-		}
+		k.yields = defaultYields
 	}
 	return k
 }
-
-// SetSpin changes how long waits poll: a provider that sees more busy processes than cores says -1. Locked.
-func (c *Core) SetSpin(d time.Duration) { c.setSpin(d) }
 
 func (c *Core) setSpin(d time.Duration) {
 	if d == 0 && runtime.GOMAXPROCS(0) > 1 {

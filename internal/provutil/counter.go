@@ -6,7 +6,7 @@ import (
 	"github.com/weft-fabric/weft/fabric/provider"
 )
 
-// Counter counts completions. It implements provider.Counter; Done and Failed are for the provider.
+// Counter counts completions. It implements provider.Counter; Done is for the provider.
 type Counter struct {
 	core    *Core
 	value   uint64
@@ -25,9 +25,6 @@ func NewCounter(c *Core) *Counter {
 	n.waiters.init()
 	return n
 }
-
-// Core is the lock of the domain that the counter belongs to.
-func (n *Counter) Core() *Core { return n.core }
 
 // Done counts an operation that ended well, or with err. A nil Counter counts nothing. Locked.
 func (n *Counter) Done(err error) {

@@ -16,7 +16,7 @@ func TestCounter(t *testing.T) {
 			e := rig(t, cfg, 4)
 			defer e.core.Stop()
 			n := NewCounter(e.core)
-			if own, err := OwnCounter(e.core, n); own != n || err != nil || n.Core() != e.core {
+			if own, err := OwnCounter(e.core, n); own != n || err != nil || n.core != e.core {
 				t.Error(err)
 			}
 			if _, err := OwnCounter(NewCore(e, CoreConfig{}), n); !errors.Is(err, provider.ErrInvalid) {

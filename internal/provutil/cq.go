@@ -28,6 +28,7 @@ type CQ struct {
 	starved bool // a post got ErrAgain: say when there is room
 	stalled bool // something from a peer waits for a place: poll when there is one
 	room    bool // there is, for the next Wait
+	remind  Reminder
 	ready   chan struct{}
 	wanted  bool // somebody has asked for ready
 	empties int  // Reads in a row that found nothing
@@ -55,9 +56,6 @@ func NewCQ(c *Core, cfg provider.CQConfig) (*CQ, error) {
 	return q, nil
 }
 
-// Core is the lock of the domain that the queue belongs to. Locked or unlocked.
-func (q *CQ) Core() *Core { return q.core }
-
 // Attach counts an endpoint that uses the queue; it fails with ErrClosed. Locked.
 func (q *CQ) Attach() error {
 	if q.closed {
@@ -83,7 +81,16 @@ func (q *CQ) Reserve(n int) bool {
 // Release gives n reserved places back unused. Locked.
 func (q *CQ) Release(n int) {
 	q.held -= n
+	q.freed()
+}
+
+// freed tells of places. Locked.
+func (q *CQ) freed() {
 	q.Room()
+	if q.stalled {
+		q.stalled = false
+		q.core.Nudge()
+	}
 }
 
 // Push queues a completion in a reserved place, and wakes a waiter. c is copied. Locked.
@@ -120,23 +127,39 @@ func (q *CQ) Refuse() error {
 	return provider.ErrAgain
 }
 
-// Stall says that something from a peer waits for a place. When completions are read, the engine is made to poll again.
+// Stall says that something from a peer waits for a place. When one is free, the engine is made to poll again.
 // Locked.
 func (q *CQ) Stall() { q.stalled = true }
 
 // Room says that a post that was refused may succeed now; it costs nothing if none was. The provider calls it when
 // there is room again elsewhere than in the queue. Locked.
+//
+// All who wait are told, or else the next one. As who was refused may be none of them, waits are reminded from then on.
 func (q *CQ) Room() {
 	if !q.starved {
 		return
 	}
 	q.starved = false
 	q.room = q.waiters.first() == nil
+	q.remind.Room()
+	q.tellRoom()
+	q.announce()
+}
+
+// tellRoom tells all who wait.
+func (q *CQ) tellRoom() {
 	for w := q.waiters.first(); w != nil; w = w.of.following() {
 		w.room = true
 		q.core.wake(w)
 	}
-	q.announce()
+}
+
+// Remind tells those who wait once more.
+func (q *CQ) Remind() {
+	q.core.Lock()
+	defer q.core.Unlock()
+	q.remind.Ran()
+	q.tellRoom()
 }
 
 // announce tells those who do not sit in a Wait.
@@ -168,11 +191,7 @@ func (q *CQ) take(out []provider.Completion) int {
 	if n == 0 {
 		return 0
 	}
-	q.Room()
-	if q.stalled {
-		q.stalled = false
-		q.core.Nudge()
-	}
+	q.freed()
 	return n
 }
 
@@ -227,7 +246,7 @@ func (q *CQ) readHere(out []provider.Completion) (n, empties int, err error) {
 }
 
 // Wait takes at least one completion, or gives the context's error, ErrSignal or ErrClosed. It also returns, with
-// none and without an error, when a post on this queue got ErrAgain and there is room now.
+// none and without an error, when a post on this queue got ErrAgain and there is room now; see Reminder.
 func (q *CQ) Wait(ctx context.Context, out []provider.Completion) (int, error) {
 	if len(out) == 0 {
 		return 0, fmt.Errorf("wait for completions without a place for one: %w", provider.ErrInvalid)
@@ -241,6 +260,7 @@ func (q *CQ) Wait(ctx context.Context, out []provider.Completion) (int, error) {
 	w := q.core.newWaiter()
 	w.signal, q.signal = q.signal, false
 	q.waiters.add(&w.of)
+	q.remind.Sleeps(q)
 	err := q.core.waitFor(ctx, q, w)
 	w.of.remove()
 	return q.leave(w, out, err)
@@ -257,6 +277,7 @@ func (q *CQ) leave(w *waiter, out []provider.Completion, err error) (int, error)
 	signal, room := w.signal, w.room || q.room
 	q.core.freeWaiter(w)
 	if signal {
+		q.room = room // it has not been told
 		q.pass()
 		return 0, provider.ErrSignal
 	}
@@ -274,9 +295,9 @@ func (q *CQ) leave(w *waiter, out []provider.Completion, err error) (int, error)
 	return 0, err
 }
 
-// pass wakes another wait if completions are left.
+// pass wakes another wait if something is left for it.
 func (q *CQ) pass() {
-	if w := q.waiters.first(); w != nil && q.n > 0 {
+	if w := q.waiters.first(); w != nil && (q.n > 0 || q.room) {
 		q.core.wake(w)
 	}
 }
@@ -318,6 +339,7 @@ func (q *CQ) Close() error {
 		return fmt.Errorf("completion queue: %d endpoints use it: %w", q.users, provider.ErrBusy)
 	}
 	q.closed = true
+	q.remind.Stop()
 	for w := q.waiters.first(); w != nil; w = w.of.following() {
 		q.core.wake(w)
 	}

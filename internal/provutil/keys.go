@@ -1,7 +1,6 @@
 package provutil
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
@@ -59,13 +58,6 @@ func (k *Keys) Add(kind memmon.Kind, access provider.Access) (*Region, error) {
 	}
 	r.key = provider.Key(uint64(k.gen)<<32 | uint64(place))
 	return r, nil
-}
-
-// Len is the number of registrations.
-func (k *Keys) Len() int {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return len(k.table) - len(k.free)
 }
 
 // find gives the registration of a key.
@@ -161,6 +153,3 @@ func (r *Region) Close() bool {
 	r.busy.Unlock()
 	return first
 }
-
-// KeyError says whether err comes from a key or its range, which a peer is told by a code.
-func KeyError(err error) bool { return errors.Is(err, provider.ErrKey) }

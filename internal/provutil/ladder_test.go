@@ -17,13 +17,14 @@ func TestSlowYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var e *fake
 		yields, takes, bring := 0, time.Duration(0), false
-		e = rig(t, CoreConfig{Progress: provider.Manual, Spin: -1, Yields: 3, Yield: func() {
+		e = rig(t, CoreConfig{Progress: provider.Manual, Spin: -1, Yield: func() {
 			yields++
 			time.Sleep(takes)
 			if bring {
 				e.arrive(1)
 			}
 		}}, 4)
+		e.core.yields = 3
 		// wait gives how often so many waits yield, each.
 		waits := func(n int) (list []int) {
 			for range n {

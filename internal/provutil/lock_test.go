@@ -172,7 +172,7 @@ func TestStopWhileAWaitPolls(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var e *fake
 				stop := sync.OnceFunc(func() { e.core.Stop() })
-				e = rig(t, CoreConfig{Progress: mode, Spin: -1, Yields: 1, Yield: stop}, 8)
+				e = rig(t, CoreConfig{Progress: mode, Spin: -1, Yield: stop}, 8)
 				var c [1]provider.Completion
 				if _, err := e.q.Wait(t.Context(), c[:]); !errors.Is(err, provider.ErrClosed) {
 					t.Error(err)

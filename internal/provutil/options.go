@@ -64,21 +64,3 @@ func ChoiceOption(to *string, words ...string) func(string) error {
 		return nil
 	}
 }
-
-// ListOption takes a comma-separated list of some words into to.
-func ListOption(to *[]string, words ...string) func(string) error {
-	return func(value string) error {
-		var list []string
-		for w := range strings.SplitSeq(value, ",") {
-			if w = strings.TrimSpace(w); w == "" {
-				continue
-			}
-			if !slices.Contains(words, w) {
-				return fmt.Errorf("%q is none of %s: %w", w, strings.Join(words, ", "), provider.ErrInvalid)
-			}
-			list = append(list, w)
-		}
-		*to = list
-		return nil
-	}
-}

@@ -94,7 +94,7 @@ func TestAV(t *testing.T) {
 	}
 	a.Bury(p)
 	a.Bury(p)
-	if q, _ := a.Find("x://1"); q != 0 || !a.Dead(p) || *a.Lookup(p) != "one" {
+	if q, _ := a.Find("x://1"); q != 0 || !a.pool.Get(uint64(p)).dead || *a.Lookup(p) != "one" {
 		t.Error("buried", q)
 	}
 	q, _, fresh, err := a.Insert("x://1")
@@ -104,7 +104,7 @@ func TestAV(t *testing.T) {
 	if found, _ := a.Find("x://1"); found != q {
 		t.Error(found)
 	}
-	if !a.Remove(p) || a.Remove(p) || a.Lookup(p) != nil || a.Dead(p) {
+	if !a.Remove(p) || a.Remove(p) || a.Lookup(p) != nil {
 		t.Error("remove")
 	}
 	if found, _ := a.Find("x://1"); found != q {
@@ -169,7 +169,7 @@ func TestKeys(t *testing.T) {
 		{^provider.Key(0), 0, 1, provider.PeerRead, false},
 	} {
 		err := k.Check(x.key, x.offset, x.n, x.need)
-		if (err == nil) != x.ok || err != nil && !KeyError(err) {
+		if (err == nil) != x.ok || err != nil && !errors.Is(err, provider.ErrKey) {
 			t.Errorf("%+v: %v", x, err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestKeys(t *testing.T) {
 	if !<-closed || r.Close() {
 		t.Error("not the first close")
 	}
-	if err := k.Check(r.Key(), 0, 1, provider.PeerRead); !KeyError(err) {
+	if err := k.Check(r.Key(), 0, 1, provider.PeerRead); !errors.Is(err, provider.ErrKey) {
 		t.Error(err)
 	}
 	next, err := k.Add(memmon.Mapped(mem, &o), provider.PeerRead)
@@ -196,11 +196,11 @@ func TestKeys(t *testing.T) {
 		t.Errorf("%v, %#x after %#x", err, next.Key(), r.Key())
 	}
 	o.gen++
-	if err := k.Check(next.Key(), 0, 1, provider.PeerRead); !KeyError(err) {
+	if err := k.Check(next.Key(), 0, 1, provider.PeerRead); !errors.Is(err, provider.ErrKey) {
 		t.Errorf("memory that is another one now: %v", err)
 	}
-	if next.Close(); k.Len() != 1 || string(both.Bytes()) != string(mem) || !both.Access().Has(provider.PeerWrite) {
-		t.Error(k.Len())
+	if next.Close(); used(&k) != 1 || string(both.Bytes()) != string(mem) || !both.Access().Has(provider.PeerWrite) {
+		t.Error(used(&k))
 	}
 }
 

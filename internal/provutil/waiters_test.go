@@ -284,27 +284,21 @@ func TestStartStop(t *testing.T) {
 // How long a wait polls is as configured: in rounds, and not at all where it is said so.
 func TestSpin(t *testing.T) {
 	for _, x := range []struct {
-		spin   time.Duration
-		yield  func()
-		yields int
-		want   int // polls before it sleeps, at least; the first is always
+		spin  time.Duration
+		yield func()
+		want  int // polls before it sleeps, at least; the first is always
 	}{
-		{-1, nil, 0, 1}, {-1, func() {}, 0, 1 + defaultYields}, {-1, func() {}, 3, 4}, {10 * spinRound, nil, 0, 11}, {time.Hour, nil, 0, 1_000_000},
+		{-1, nil, 1}, {-1, func() {}, 1 + defaultYields}, {10 * spinRound, nil, 11}, {time.Hour, nil, 1_000_000},
 	} {
 		e := &fake{bell: make(chan struct{}, 1)}
-		e.core = NewCore(e, CoreConfig{Progress: provider.Manual, Spin: x.spin, Yield: x.yield, Yields: x.yields})
+		e.core = NewCore(e, CoreConfig{Progress: provider.Manual, Spin: x.spin, Yield: x.yield})
 		if got := 1 + e.core.rounds + e.core.yields; got != x.want && x.want < 1000 || got > 10_000_000 {
-			t.Errorf("%v, %d yields: %d polls, want %d", x.spin, x.yields, got, x.want)
+			t.Errorf("%v: %d polls, want %d", x.spin, got, x.want)
 		}
-		e.core.Lock()
-		e.core.SetSpin(-1)
-		if e.core.rounds != 0 {
-			t.Errorf("%d rounds", e.core.rounds)
-		}
-		e.core.Unlock()
 	}
 	yields := 0
-	e := rig(t, CoreConfig{Progress: provider.Manual, Spin: 5 * spinRound, Yield: func() { yields++ }, Yields: 7}, 4)
+	e := rig(t, CoreConfig{Progress: provider.Manual, Spin: 5 * spinRound, Yield: func() { yields++ }}, 4)
+	e.core.yields = 7
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for {

@@ -15,7 +15,7 @@ import (
 type Config struct {
 	Name   string            // of the wrapped provider; "" means that of the provider itself
 	Tracer *provider.Tracer  // hears of events besides the tracer of the domain
-	Logger *slog.Logger      // gets every event at level Debug; nil does not
+	Logger *slog.Logger      // gets every event; see Log; nil does not
 	Seed   uint64            // the decisions of rules with a Chance come from it
 	Rules  []Rule            // the faults
 	Open   map[string]string // provider options for every domain, over its own; the lists "disable" and "fail" are joined with its own
@@ -48,6 +48,9 @@ const (
 
 // calls are what a rule may refuse but not drop.
 const calls = Alloc | Register | View | Insert | OpenEndpoint | OpenDomain
+
+// everywhere has all places.
+const everywhere = Posts | Done | calls
 
 // Rule is one fault: where, when, what.
 type Rule struct {
@@ -84,6 +87,8 @@ func (c *Config) check() error {
 		switch {
 		case r.At == 0:
 			wrong = "it acts nowhere"
+		case r.At&^everywhere != 0:
+			wrong = fmt.Sprintf("there is no place %#x", uint32(r.At&^everywhere))
 		case actions != 1:
 			wrong = "it has not exactly one of Delay, Err, Drop and Kill"
 		case r.Delay < 0:

@@ -27,7 +27,7 @@ var hooks = map[string]Config{
 // back-pressure, which tell a refusal from another.
 var underRefusals = []string{
 	"messages", "truncation", "vectored", "self", "tagged", "peek", "directed", "multi-receive", "inject-F43", "flags-F44", "order", "data-order", "many",
-	"rma", "rma-edges", "rma-vectored", "keys", "atomics", "memory-close", "fence", "delivery-complete", "counters", "cancel", "exit", "four", "close-ends",
+	"shared-room", "rma", "rma-edges", "rma-vectored", "keys", "atomics", "memory-close", "fence", "delivery-complete", "counters", "cancel", "exit", "four", "close-ends",
 }
 
 // wrapOf is a hook around a provider, for this process and for those that the suite starts.
@@ -53,7 +53,7 @@ func groupsUnder(t *testing.T, hook string) []string {
 	return testutil.Pick(t, []string{
 		"info", "insert", "messages", "truncation", "vectored", "self", "tagged", "peek", "directed", "multi-receive", "inject-F43", "flags-F44", "order",
 		"rma-vectored", "keys", "atomics", "memory-close", "views", "fence", "delivery-complete", "counters", "cancel", "statistics", "tracer",
-		"queue", "ways", "descriptor", "wait-ends-F48-F49", "small-queue-F51", "room", "unreachable", "names", "one-dies", "close-ends",
+		"queue", "ways", "descriptor", "wait-ends-F48-F49", "small-queue-F51", "room", "shared-room", "unreachable", "names", "one-dies", "close-ends",
 		"close-races",
 	}, nil)
 }
@@ -70,7 +70,7 @@ func TestSoakConformance(t *testing.T) {
 // underShm are, of these, the groups in which shared memory takes other ways than loop, and those of the hook itself.
 var underShm = map[string][]string{
 	"counts":   {"messages", "rma", "statistics", "tracer", "allocations", "ways", "close-ends"},
-	"refusals": {"messages", "tagged", "multi-receive", "order", "data-order", "many", "rma-vectored", "atomics", "memory-close", "fence", "delivery-complete"},
+	"refusals": {"shared-room", "messages", "tagged", "multi-receive", "order", "data-order", "many", "rma-vectored", "atomics", "memory-close", "fence", "delivery-complete"},
 	"delays": {
 		"insert", "messages", "tagged", "peek", "inject-F43", "flags-F44", "order", "rma-vectored", "atomics", "views", "fence", "counters", "cancel",
 		"ways", "descriptor", "wait-ends-F48-F49", "room", "unreachable", "names", "close-ends", "close-races",

@@ -202,6 +202,8 @@ func TestPassThrough(t *testing.T) {
 func TestBadConfigurations(t *testing.T) {
 	for name, r := range map[string]Rule{
 		"nowhere":         {Drop: true},
+		"elsewhere":       {At: 1 << 31, Delay: 1},
+		"here, elsewhere": {At: Send | 1<<31, Delay: 1},
 		"nothing":         {At: Send},
 		"two things":      {At: Send, Drop: true, Kill: true},
 		"chance":          {At: Send, Drop: true, Chance: 2},
@@ -683,6 +685,18 @@ func TestHistogram(t *testing.T) {
 	}{{0, 0}, {0.5, 50 * time.Microsecond}, {0.99, 99 * time.Microsecond}, {1, 99 * time.Microsecond}} {
 		if got := h.Quantile(c.q); got < c.want || got > 2*c.want {
 			t.Errorf("quantile %v is %v, want %v to twice that", c.q, got, c.want)
+		}
+	}
+	few := Histogram{}
+	for _, ns := range []time.Duration{1, 1000, 1000} {
+		few.add(ns)
+	}
+	for _, c := range []struct {
+		q    float64
+		want time.Duration
+	}{{0, 1}, {0.33, 1}, {0.34, 1000}, {0.5, 1000}, {1, 1000}} {
+		if got := few.Quantile(c.q); got != c.want {
+			t.Errorf("quantile %v of 1, 1000 and 1000 ns is %v", c.q, got)
 		}
 	}
 	h.add(1 << 62)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/provutil"
 )
 
 // queue passes on, by embedding, what it has nothing to add to: the descriptor.
@@ -21,7 +22,10 @@ type queue struct {
 	mu      sync.Mutex
 	made    []provider.Completion // of the hook, not yet read
 	room    bool                  // for the next Wait: a post may be tried again
-	signals int                   // of the program, at most as many as wait
+	round   uint64                // how often that was told to those who wait
+	untold  int                   // of these, who have not heard of the last round
+	remind  provutil.Reminder
+	signals int // of the program, at most as many as wait
 	waiting int
 
 	// ready is what Ready gives out if the hook makes events of its own; a goroutine brings those of the provider there.
@@ -48,12 +52,32 @@ func (q *queue) emit(c provider.Completion) {
 	q.tell()
 }
 
-// makeRoom lets the next wait return after a post was refused.
+// makeRoom lets all waits return after a post was refused, or the next one, as a queue of a provider does.
 func (q *queue) makeRoom() {
 	q.mu.Lock()
-	q.room = true
+	q.room = q.waiting == 0
+	q.remind.Room()
+	q.nextRound()
 	q.mu.Unlock()
 	q.tell()
+}
+
+// nextRound tells of room to all who wait. Locked; a signal of the provider's queue is to follow.
+func (q *queue) nextRound() {
+	q.round++
+	q.untold = q.waiting
+}
+
+// Remind tells those who wait once more: who was refused may not have waited when there was room.
+func (q *queue) Remind() {
+	q.mu.Lock()
+	q.remind.Ran()
+	q.nextRound()
+	some := q.untold > 0
+	q.mu.Unlock()
+	if some {
+		q.CompletionQueue.Signal()
+	}
 }
 
 // tell makes somebody look.
@@ -67,29 +91,53 @@ func (q *queue) tell() {
 	}
 }
 
-// own takes what the hook itself has to tell. done is false if that is nothing.
-func (q *queue) own(c []provider.Completion, waits bool) (n int, done bool, err error) {
+// own takes what the hook itself has to tell. done is false if that is nothing. round is the last one that a wait has heard of,
+// nil for who does not wait.
+func (q *queue) own(c []provider.Completion, round *uint64) (n int, done bool, err error) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	switch {
-	case waits && q.signals > 0:
+	case round != nil && q.signals > 0:
 		q.signals--
 		done, err = true, provider.ErrSignal
 	case len(q.made) > 0 && len(c) > 0:
 		n, done = copy(c, q.made), true
 		q.made = q.made[n:]
-	case waits && q.room:
+	case round != nil && *round != q.round:
+		*round, done = q.round, true
+		q.untold--
+	case round != nil && q.room:
 		q.room, done = false, true
-	}
-	more := done && (q.signals > 0 || len(q.made) > 0 || q.room)
-	q.mu.Unlock()
-	if more {
-		q.CompletionQueue.Signal() // there may have been one for all of it
 	}
 	return n, done, err
 }
 
+// begin is the start of a wait, with the round that it has heard of.
+func (q *queue) begin() (round uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting++
+	q.remind.Sleeps(q)
+	return q.round
+}
+
+// leave is its end. What it leaves is for another one: there may have been one signal for all of it.
+func (q *queue) leave(round uint64, err error) {
+	q.mu.Lock()
+	q.waiting--
+	if round != q.round {
+		q.untold--
+		q.room = q.room || errors.Is(err, provider.ErrSignal) // who returns with that does not post
+	}
+	more := q.signals > 0 || len(q.made) > 0 || q.room || q.untold > 0
+	q.mu.Unlock()
+	if more {
+		q.CompletionQueue.Signal()
+	}
+}
+
 func (q *queue) Read(c []provider.Completion) (int, error) {
-	n, _, _ := q.own(c, false)
+	n, _, _ := q.own(c, nil)
 	m, err := q.CompletionQueue.Read(c[n:])
 	q.hand(c[n : n+m])
 	q.count(c[:n+m])
@@ -99,17 +147,11 @@ func (q *queue) Read(c []provider.Completion) (int, error) {
 	return n + m, err
 }
 
-func (q *queue) Wait(ctx context.Context, c []provider.Completion) (int, error) {
-	q.mu.Lock()
-	q.waiting++
-	q.mu.Unlock()
-	defer func() {
-		q.mu.Lock()
-		q.waiting--
-		q.mu.Unlock()
-	}()
+func (q *queue) Wait(ctx context.Context, c []provider.Completion) (n int, err error) {
+	round := q.begin()
+	defer func() { q.leave(round, err) }()
 	for {
-		if n, done, err := q.own(c, true); done {
+		if n, done, err := q.own(c, &round); done {
 			q.count(c[:n])
 			return n, err
 		}
@@ -118,7 +160,7 @@ func (q *queue) Wait(ctx context.Context, c []provider.Completion) (int, error) 
 			continue
 		}
 		if errors.Is(err, provider.ErrClosed) {
-			if n, done, err := q.own(c, true); done {
+			if n, done, err := q.own(c, &round); done {
 				q.count(c[:n])
 				return n, err
 			}
@@ -145,8 +187,13 @@ func (q *queue) dead(c *provider.Completion) {
 	if !errors.Is(c.Err, provider.ErrCancelled) {
 		return
 	}
-	a, dead := q.d.dead(c.Source)
-	if oe, ok := errors.AsType[*provider.OpError](c.Err); c.Source == 0 && ok && oe.Addr != "" {
+	p := c.Source
+	known := p != 0
+	if !known { // of a directed receive
+		p, known = q.starts.peer(c)
+	}
+	a, dead := q.d.dead(p)
+	if oe, ok := errors.AsType[*provider.OpError](c.Err); !known && ok && oe.Addr != "" { // quiet: by the address
 		q.d.mu.Lock()
 		for _, killed := range q.d.killed {
 			if killed == oe.Addr {
@@ -223,8 +270,11 @@ func (q *queue) Ready() <-chan struct{} {
 	return q.ready
 }
 
-// stopForwarding joins the goroutine of Ready, and leaves one last word for who waits for it.
+// stopForwarding joins the goroutine of Ready, and leaves one last word for who waits for it. Nobody is reminded of room any more.
 func (q *queue) stopForwarding() {
+	q.mu.Lock()
+	q.remind.Stop()
+	q.mu.Unlock()
 	q.forward.Do(func() {}) // none starts any more
 	q.stopping.Do(func() { close(q.stop) })
 	q.running.Wait()

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-fabric/weft/fabric/provider"
 )
 
-// starts remembers when operations were posted. Operations of one kind with one context are taken to end in their order. Its
+// starts remembers when operations were posted, and for which peer. Operations of one kind with one context are taken to end in their order. Its
 // entries are used again, so that a hook that only counts allocates nothing for an operation.
 type starts struct {
 	mu      sync.Mutex
@@ -26,6 +26,7 @@ type line struct{ first, last int }
 
 type entry struct {
 	at    time.Time
+	peer  provider.Peer // 0: of a receive from anybody
 	multi bool
 	next  int // index+1; 0 is the end
 }
@@ -41,7 +42,10 @@ func (s *starts) add(kind provider.Kind, op *provider.Op, at time.Time) {
 	n := s.free
 	e := &s.entries[n-1]
 	s.free = e.next
-	*e = entry{at: at, multi: op.Flags.Has(provider.Multi)}
+	*e = entry{at: at, peer: op.Peer, multi: op.Flags.Has(provider.Multi)}
+	if (kind == provider.RecvDone || kind == provider.TRecvDone) && !op.Flags.Has(provider.Directed) {
+		e.peer = 0
+	}
 	k := startKey{kind, op.Context}
 	l, some := s.by[k]
 	if some {
@@ -72,6 +76,17 @@ func (s *starts) remove(kind provider.Kind, context uint64) {
 		s.entries[l.last-1].next, s.free = s.free, l.last
 		s.by[k] = line{l.first, before}
 	}
+}
+
+// peer is whom the operation was for that has ended; false if it is not known, as for end.
+func (s *starts) peer(c *provider.Completion) (provider.Peer, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, some := s.by[startKey{c.Kind, c.Context}]
+	if !some {
+		return 0, false
+	}
+	return s.entries[l.first-1].peer, true
 }
 
 // end says how long the operation took that has ended; false if it is not known, being a peer's or quiet.

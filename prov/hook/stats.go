@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"math"
 	"math/bits"
 	"sync"
 	"time"
@@ -41,9 +42,9 @@ func (h *Histogram) add(d time.Duration) {
 
 // Quantile is a duration that a part q of them does not exceed, to within a factor of two; q is between 0 and 1.
 func (h *Histogram) Quantile(q float64) time.Duration {
-	rest := uint64(q * float64(h.Count))
+	rest := max(1, uint64(math.Ceil(q*float64(h.Count))))
 	for i, n := range h.Buckets {
-		if n > 0 && rest <= n {
+		if rest <= n {
 			return min(time.Duration(1)<<i-1, h.Max)
 		}
 		rest -= n

@@ -7,7 +7,8 @@ import (
 	"github.com/weft-fabric/weft/fabric/provider"
 )
 
-// Log makes a tracer that writes every event at level Debug, peers that come and go at level Info.
+// Log makes a tracer that writes every event at level Debug, peers that come and go at level Info. As a tracer is called with the
+// domain's lock held, so is the logger: one that is slow holds the domain up, and its handler must not call the domain.
 func Log(l *slog.Logger) *provider.Tracer {
 	return &provider.Tracer{
 		Post: func(kind provider.Kind, op *provider.Op, err error) {
