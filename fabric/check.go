@@ -259,8 +259,3 @@ func (k *checker) target(op *Op, n uint64) error {
 	}
 	return k.data(op)
 }
-
-// invalid says what makes no sense.
-func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
-}

@@ -56,8 +56,10 @@ func OpenDomainIn(p provider.Provider, info Info, c DomainConfig) (*Domain, erro
 		return nil, fail(invalid("the info says that it cannot be used, and not why: take one of Discover"))
 	case !info.Usable:
 		return nil, fail(fmtNotSupported(info.Why))
+	case c.Progress != Auto && c.Progress != Manual:
+		return nil, fail(invalid("no progress mode has the number %d", uint8(c.Progress)))
 	case !slices.Contains(info.Progress, c.Progress):
-		return nil, fail(fmtNotSupported("there is no " + c.Progress.String() + " progress"))
+		return nil, fail(fmtNotSupported("the provider has no " + c.Progress.String() + " progress"))
 	}
 	inner, err := p.OpenDomain(info, c)
 	if err != nil {
@@ -90,7 +92,7 @@ func (d *Domain) OpenCompletionQueue(c CQConfig) (*CompletionQueue, error) {
 	if err != nil {
 		return nil, d.fail(op, err)
 	}
-	q := &CompletionQueue{domain: d, inner: inner}
+	q := &CompletionQueue{domain: d, inner: inner, reads: d.endings("read completions"), waits: d.endings("wait for completions")}
 	adopt(d, d.queues, q)
 	return q, nil
 }
@@ -106,7 +108,7 @@ func (d *Domain) OpenCounter() (*Counter, error) {
 	if err != nil {
 		return nil, d.fail(op, err)
 	}
-	c := &Counter{domain: d, inner: inner}
+	c := &Counter{domain: d, inner: inner, waits: d.endings("wait for counter")}
 	adopt(d, d.counters, c)
 	return c, nil
 }
@@ -204,6 +206,9 @@ func (d *Domain) owns(s *Segment) error {
 // the context bounds. Where the peer's memory cannot be mapped, the error is ErrNotSupported: Read copies instead.
 func (d *Domain) View(ctx context.Context, p Peer, k Key, offset uint64, n int) (*View, error) {
 	const op = "view"
+	if ctx == nil {
+		return nil, d.failPeer(op, p, errNoContext)
+	}
 	if !d.check.caps.Has(Views) {
 		return nil, d.fail(op, fmtNotSupported("the provider has no views: Read copies instead"))
 	}
@@ -262,7 +267,7 @@ func (d *Domain) begin() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return ErrClosed
+		return closed("domain")
 	}
 	d.opening.Add(1)
 	return nil

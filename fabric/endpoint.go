@@ -110,6 +110,9 @@ func (d *Domain) endpointConfig(c EndpointConfig) (provider.EndpointConfig, erro
 		if pair.from.domain != d {
 			return p, invalid("a counter is of another domain")
 		}
+		if !pair.from.open() {
+			return p, closed("counter")
+		}
 		*pair.to = pair.from.inner
 	}
 	return p, nil
