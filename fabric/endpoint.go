@@ -8,8 +8,9 @@ import (
 
 // EndpointConfig says how an endpoint is to be.
 type EndpointConfig struct {
-	// Name is what others reach it by; "" means a random one. It has letters, digits and punctuation but none of / ? # %, as many as
-	// the provider's page says, else the error is ErrInvalid. A name that another endpoint has is ErrBusy.
+	// Name is what others reach it by; "" means a random one. Letters, digits, "-", "_" and "." go with
+	// every provider; what else does, and how long it may be, its page in docs/prov says, and ErrInvalid. A name that another endpoint
+	// has is ErrBusy.
 	Name string
 	// Send and Recv take the completions, of what this side starts and of what it receives. They may be the same queue. Both
 	// are needed: errors always make completions.
