@@ -57,10 +57,10 @@ func (d *Domain) endings(op string) ends {
 
 // of gives an error the form that all have.
 func (e *ends) of(err error) error {
-	switch err { //nolint:errorlint // only the bare ones lack the form
+	switch err {
 	case nil:
 		return nil
-	case ErrClosed:
+	case ErrClosed: //nolint:errorlint // only the bare ones lack the form
 		return e.closed
 	case ErrSignal:
 		return e.signal

@@ -41,11 +41,11 @@ func TestEndsOfWaits(t *testing.T) {
 		if !errors.Is(err, want) || !ok || oe.Op != op || oe.Provider != "fake" {
 			t.Errorf("%s: %v, want %v", op, err, want)
 		}
-		if want == ErrInvalid || want == own { //nolint:errorlint // the row
+		if want == ErrInvalid || want == own {
 			return
 		}
 		most := 0.0
-		if want == ErrSignal { //nolint:errorlint // the row
+		if want == ErrSignal {
 			most = 1 // the channel of the fake
 		}
 		if allocs := testing.AllocsPerRun(20, func() { before(); _ = call(ctx) }); allocs > most {
