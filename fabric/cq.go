@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -11,6 +12,8 @@ import (
 type CompletionQueue struct {
 	domain *Domain
 	inner  provider.CompletionQueue
+	reads  ends // of Read
+	waits  ends // of Wait
 
 	mu       sync.Mutex
 	users    int // endpoints that put completions here
@@ -20,7 +23,13 @@ type CompletionQueue struct {
 
 // Read takes the completions that are there, at most len(c), without blocking. In manual mode it drives progress. After Close,
 // and once the queue is empty, it gives ErrClosed. It does not allocate.
-func (q *CompletionQueue) Read(c []Completion) (int, error) { return q.inner.Read(c) }
+func (q *CompletionQueue) Read(c []Completion) (int, error) {
+	n, err := q.inner.Read(c)
+	if err != nil {
+		err = q.reads.of(err)
+	}
+	return n, err
+}
 
 // Wait takes at least one completion, and sleeps until there is one. It ends without one by the context (with its error),
 // by Signal (ErrSignal), and by Close (ErrClosed). After a post of this queue has got ErrAgain, it also returns when there is room
@@ -28,9 +37,16 @@ func (q *CompletionQueue) Read(c []Completion) (int, error) { return q.inner.Rea
 // sleep later do again, ever more rarely. len(c) must not be 0.
 func (q *CompletionQueue) Wait(ctx context.Context, c []Completion) (int, error) {
 	if len(c) == 0 {
-		return 0, q.domain.fail("wait", invalid("no place for a completion"))
+		return 0, q.waits.of(invalid("no place for a completion"))
 	}
-	return q.inner.Wait(ctx, c)
+	if ctx == nil {
+		return 0, q.waits.of(errNoContext)
+	}
+	n, err := q.inner.Wait(ctx, c)
+	if err != nil {
+		err = q.waits.of(err)
+	}
+	return n, err
 }
 
 // Signal wakes one Wait, or the next one if there is none, with ErrSignal.
@@ -58,7 +74,7 @@ func (q *CompletionQueue) Close() error {
 		return q.closeErr
 	}
 	if q.users > 0 {
-		return q.domain.fail("close completion queue", ErrBusy)
+		return q.domain.fail("close completion queue", fmt.Errorf("%d uses by endpoints: %w", q.users, ErrBusy))
 	}
 	q.closed = true
 	q.closeErr = q.domain.fail("close completion queue", q.inner.Close())
@@ -71,7 +87,7 @@ func (q *CompletionQueue) retain() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return ErrClosed
+		return closed("completion queue")
 	}
 	q.users++
 	return nil

@@ -33,6 +33,9 @@ func DiscoverIn(ctx context.Context, p provider.Provider, h Hints) ([]Info, erro
 }
 
 func discover(ctx context.Context, providers []provider.Provider, h Hints) ([]Info, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	var infos []Info
 	var refused []string
 	for _, p := range providers {
@@ -91,7 +94,7 @@ func nothingFits(h Hints, refused []string) error {
 	if len(refused) > 0 {
 		what += ": " + strings.Join(refused, "; ")
 	}
-	return fmt.Errorf("%w: %s", ErrNotSupported, what)
+	return fmtNotSupported(what)
 }
 
 // errNoProvider is the mistake of everybody's first program.
@@ -122,5 +125,5 @@ func unknownProvider(name string, names []string) error {
 	if near := suggest.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return fmt.Errorf("%w: no provider %q is linked, there are: %s%s", ErrInvalid, name, strings.Join(names, ", "), hint)
+	return invalid("no provider %q is linked, there are: %s%s", name, strings.Join(names, ", "), hint)
 }

@@ -56,8 +56,10 @@ func OpenDomainIn(p provider.Provider, info Info, c DomainConfig) (*Domain, erro
 		return nil, fail(invalid("the info says that it cannot be used, and not why: take one of Discover"))
 	case !info.Usable:
 		return nil, fail(fmtNotSupported(info.Why))
+	case c.Progress != Auto && c.Progress != Manual:
+		return nil, fail(invalid("no progress mode has the number %d", uint8(c.Progress)))
 	case !slices.Contains(info.Progress, c.Progress):
-		return nil, fail(fmtNotSupported("there is no " + c.Progress.String() + " progress"))
+		return nil, fail(fmtNotSupported("the provider has no " + c.Progress.String() + " progress"))
 	}
 	inner, err := p.OpenDomain(info, c)
 	if err != nil {
@@ -90,7 +92,7 @@ func (d *Domain) OpenCompletionQueue(c CQConfig) (*CompletionQueue, error) {
 	if err != nil {
 		return nil, d.fail(op, err)
 	}
-	q := &CompletionQueue{domain: d, inner: inner}
+	q := &CompletionQueue{domain: d, inner: inner, reads: d.endings("read completions"), waits: d.endings("wait for completions")}
 	adopt(d, d.queues, q)
 	return q, nil
 }
@@ -106,7 +108,7 @@ func (d *Domain) OpenCounter() (*Counter, error) {
 	if err != nil {
 		return nil, d.fail(op, err)
 	}
-	c := &Counter{domain: d, inner: inner}
+	c := &Counter{domain: d, inner: inner, waits: d.endings("wait for counter")}
 	adopt(d, d.counters, c)
 	return c, nil
 }
@@ -127,14 +129,16 @@ func (d *Domain) Address(p Peer) (Address, error) {
 	return a, d.fail("address", err)
 }
 
-// Remove forgets a peer. What is outstanding towards it ends with ErrCancelled.
+// Remove forgets a peer. What is outstanding towards it ends with ErrCancelled, Directed receives among it. The number is not used
+// again: one who goes on sending comes back as a peer with a new number, and its address inserted again gives a new one.
 func (d *Domain) Remove(p Peer) error {
 	return d.failPeer("remove", p, d.inner.Remove(p))
 }
 
 // Alloc gets n bytes of arena memory, zeroed, aligned to 64 bytes and to pages from 64 KiB on. Peers on the node reach
 // it without any help of this process. The memory is the caller's until it closes it; operations that were posted on it keep it
-// for themselves until they end.
+// for themselves until they end. It fails with ErrNotSupported (no arena), ErrInvalid (n or a), ErrNoMemory (DomainConfig.Memory, or what the
+// system has) and ErrClosed.
 func (d *Domain) Alloc(n int, a Access) (*Memory, error) {
 	const op = "allocate"
 	switch {
@@ -149,7 +153,8 @@ func (d *Domain) Alloc(n int, a Access) (*Memory, error) {
 	return d.keep(op, func() (provider.Memory, error) { return d.inner.Alloc(n, a) })
 }
 
-// Register lets peers use memory that the program has. It stays the program's to keep alive, as its kind says.
+// Register lets peers use memory that the program has. It stays the program's to keep alive, as its kind says. It fails with
+// ErrInvalid (no memory, or mapped memory without an owner), ErrNoMemory (too many registrations), ErrNotSupported and ErrClosed.
 func (d *Domain) Register(k memmon.Kind, a Access) (*Memory, error) {
 	const op = "register"
 	if k == nil || len(k.Bytes()) == 0 {
@@ -201,9 +206,14 @@ func (d *Domain) owns(s *Segment) error {
 }
 
 // View maps n bytes of a peer's arena from offset on, to be read in place. It connects to the peer if need be, which is what
-// the context bounds. Where the peer's memory cannot be mapped, the error is ErrNotSupported: Read copies instead.
+// the context bounds, from an endpoint of this domain: without an open one the error is ErrInvalid, as it is for a peer that is not known.
+// Where the peer's memory cannot be mapped, the error is ErrNotSupported: Read copies instead. Release views: one that is never released
+// keeps the peer's memory mapped, and what the connection holds, even after the domain has closed.
 func (d *Domain) View(ctx context.Context, p Peer, k Key, offset uint64, n int) (*View, error) {
 	const op = "view"
+	if ctx == nil {
+		return nil, d.failPeer(op, p, errNoContext)
+	}
 	if !d.check.caps.Has(Views) {
 		return nil, d.fail(op, fmtNotSupported("the provider has no views: Read copies instead"))
 	}
@@ -262,7 +272,7 @@ func (d *Domain) begin() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return ErrClosed
+		return closed("domain")
 	}
 	d.opening.Add(1)
 	return nil

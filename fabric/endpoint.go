@@ -8,7 +8,10 @@ import (
 
 // EndpointConfig says how an endpoint is to be.
 type EndpointConfig struct {
-	Name string // what others reach it by; "" means a random one
+	// Name is what others reach it by; "" means a random one. Letters, digits, "-", "_" and "." go with
+	// every provider; what else does, and how long it may be, its page in docs/prov says, and ErrInvalid. A name that another endpoint
+	// has is ErrBusy.
+	Name string
 	// Send and Recv take the completions, of what this side starts and of what it receives. They may be the same queue. Both
 	// are needed: errors always make completions.
 	Send, Recv *CompletionQueue
@@ -54,7 +57,8 @@ type Endpoint struct {
 	closeErr error
 }
 
-// OpenEndpoint makes an endpoint that is ready at once.
+// OpenEndpoint makes an endpoint that is ready at once. It fails with ErrInvalid (the configuration), ErrBusy (the name), ErrTooLong (the
+// depth), ErrNoMemory (descriptors, or what the system has) and ErrClosed (the domain, a queue or a counter of it).
 func (d *Domain) OpenEndpoint(c EndpointConfig) (*Endpoint, error) {
 	const op = "open endpoint"
 	inner, err := d.endpointConfig(c)
@@ -109,6 +113,9 @@ func (d *Domain) endpointConfig(c EndpointConfig) (provider.EndpointConfig, erro
 		}
 		if pair.from.domain != d {
 			return p, invalid("a counter is of another domain")
+		}
+		if !pair.from.open() {
+			return p, closed("counter")
 		}
 		*pair.to = pair.from.inner
 	}

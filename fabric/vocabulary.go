@@ -2,35 +2,63 @@ package fabric
 
 import "github.com/weft-fabric/weft/fabric/provider"
 
-// The words that programs and providers share. They are documented in package provider.
+// The words that programs and providers share. Each is documented in full in package provider.
 type (
-	Caps            = provider.Caps
-	Flags           = provider.Flags
-	Access          = provider.Access
-	Progress        = provider.Progress
-	Kind            = provider.Kind
+	// Caps is what a provider can do, or what a program asks for: a set of the constants below. In full: go doc github.com/weft-fabric/weft/fabric/provider Caps
+	Caps = provider.Caps
+	// Flags change one operation: a set of the constants below. In full: go doc github.com/weft-fabric/weft/fabric/provider Flags
+	Flags = provider.Flags
+	// Access says what peers may do with memory: PeerRead, PeerWrite, both or none. In full: go doc github.com/weft-fabric/weft/fabric/provider Access
+	Access = provider.Access
+	// Progress is who moves operations on: Auto or Manual. In full: go doc github.com/weft-fabric/weft/fabric/provider Progress
+	Progress = provider.Progress
+	// Kind is the operation that a completion ends. In full: go doc github.com/weft-fabric/weft/fabric/provider Kind
+	Kind = provider.Kind
+	// CompletionFlags say more of a completion. In full: go doc github.com/weft-fabric/weft/fabric/provider CompletionFlags
 	CompletionFlags = provider.CompletionFlags
-	Completion      = provider.Completion
-	Peer            = provider.Peer
-	Key             = provider.Key
-	Address         = provider.Address
-	Segment         = provider.Segment
-	RemoteSegment   = provider.RemoteSegment
-	Op              = provider.Op
-	Atomic          = provider.Atomic
-	AtomicCode      = provider.AtomicCode
-	DataType        = provider.DataType
-	Info            = provider.Info
-	Feature         = provider.Feature
-	Limits          = provider.Limits
-	MemoryMode      = provider.MemoryMode
-	Hints           = provider.Hints
-	DomainConfig    = provider.DomainConfig
-	CQConfig        = provider.CQConfig
-	Tracer          = provider.Tracer
-	Stats           = provider.Stats
-	PeerStats       = provider.PeerStats
-	OpError         = provider.OpError
+	// Completion is the end of one operation: its Context, Kind, length, source and error. In full: go doc github.com/weft-fabric/weft/fabric/provider Completion
+	Completion = provider.Completion
+	// Peer is the number of an address that was inserted into a domain; 0 is no peer. In full: go doc github.com/weft-fabric/weft/fabric/provider Peer
+	Peer = provider.Peer
+	// Key names registered memory of a peer, as its owner tells it. In full: go doc github.com/weft-fabric/weft/fabric/provider Key
+	Key = provider.Key
+	// Address is where an endpoint can be reached: "scheme://...". In full: go doc github.com/weft-fabric/weft/fabric/provider Address
+	Address = provider.Address
+	// Segment is a piece of local memory: of Bytes, or of Memory.Slice. In full: go doc github.com/weft-fabric/weft/fabric/provider Segment
+	Segment = provider.Segment
+	// RemoteSegment is a piece of a peer's registered memory: key, offset and length. In full: go doc github.com/weft-fabric/weft/fabric/provider RemoteSegment
+	RemoteSegment = provider.RemoteSegment
+	// Op is one operation: local buffer, peer, remote memory, tag, data, flags, context. In full: go doc github.com/weft-fabric/weft/fabric/provider Op
+	Op = provider.Op
+	// Atomic is an atomic operation: an Op, the code, the type of the elements, and buffers to compare with and for the result. In full:
+	// go doc github.com/weft-fabric/weft/fabric/provider Atomic
+	Atomic = provider.Atomic
+	// AtomicCode is what an atomic operation does to each element. In full: go doc github.com/weft-fabric/weft/fabric/provider AtomicCode
+	AtomicCode = provider.AtomicCode
+	// DataType is the type of the elements of an atomic operation. In full: go doc github.com/weft-fabric/weft/fabric/provider DataType
+	DataType = provider.DataType
+	// Info describes one way to communicate, on this machine, now. In full: go doc github.com/weft-fabric/weft/fabric/provider Info
+	Info = provider.Info
+	// Feature is something that a provider can use if the system has it. In full: go doc github.com/weft-fabric/weft/fabric/provider Feature
+	Feature = provider.Feature
+	// Limits are the bounds of a provider; 0 means there is none. In full: go doc github.com/weft-fabric/weft/fabric/provider Limits
+	Limits = provider.Limits
+	// MemoryMode says what a provider asks of memory registration. In full: go doc github.com/weft-fabric/weft/fabric/provider MemoryMode
+	MemoryMode = provider.MemoryMode
+	// Hints say what a program needs of Discover; the zero value asks for anything. In full: go doc github.com/weft-fabric/weft/fabric/provider Hints
+	Hints = provider.Hints
+	// DomainConfig says how a domain is to be; the zero value is right for most. In full: go doc github.com/weft-fabric/weft/fabric/provider DomainConfig
+	DomainConfig = provider.DomainConfig
+	// CQConfig says how long a completion queue is. In full: go doc github.com/weft-fabric/weft/fabric/provider CQConfig
+	CQConfig = provider.CQConfig
+	// Tracer hears of each event of a domain. In full: go doc github.com/weft-fabric/weft/fabric/provider Tracer
+	Tracer = provider.Tracer
+	// Stats are numbers of a domain since it was opened. In full: go doc github.com/weft-fabric/weft/fabric/provider Stats
+	Stats = provider.Stats
+	// PeerStats are numbers of one peer. In full: go doc github.com/weft-fabric/weft/fabric/provider PeerStats
+	PeerStats = provider.PeerStats
+	// OpError is what operations fail with: what was tried, through which provider, towards whom, why. In full: go doc github.com/weft-fabric/weft/fabric/provider OpError
+	OpError = provider.OpError
 )
 
 // What a provider can do, or a program asks for.

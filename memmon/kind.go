@@ -24,7 +24,7 @@ func (h heap) kind()              {}
 // Owner tells of memory that Go did not allocate.
 type Owner interface {
 	// Generation is a number that the owner changes before the memory goes away or becomes other memory. It is
-	// asked before each use, from any goroutine, and must not block.
+	// asked before each use, from any goroutine, and must not block nor call a domain, whose lock may be held.
 	Generation() uint64
 }
 

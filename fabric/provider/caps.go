@@ -113,12 +113,15 @@ const (
 	Manual
 )
 
-// String is "auto" or "manual".
+// String is "auto" or "manual"; of a mode that does not exist its number.
 func (p Progress) String() string {
-	if p == Manual {
+	switch p {
+	case Auto:
+		return "auto"
+	case Manual:
 		return "manual"
 	}
-	return "auto"
+	return "mode" + strconv.Itoa(int(p))
 }
 
 // bitNames joins the names of the bits that are set; one without a name is a number.

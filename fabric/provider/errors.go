@@ -5,8 +5,10 @@ import (
 	"fmt"
 )
 
-// What can be wrong. Errors wrap one of these, with the operation, the peer and, where the kernel
-// had a say, its errno.
+// What can be wrong. Errors wrap one of these, with the operation, the peer and, where the kernel had a say, its errno. More than
+// one may be in an error (ErrPeerGone, because of ErrNoMemory): ask by errors.Is. What is refused says the particular first and one
+// of these last ("17 bytes, at most 16: fabric: longer than the provider's limit"); what became of a peer or the system says one of
+// these first and the reason last.
 var (
 	// ErrAgain is back-pressure of this side: reading completions ends it, and wakes waiters.
 	ErrAgain = errors.New("fabric: try again after reading completions")

@@ -25,7 +25,7 @@ func (a *Atomics) Apply(code provider.AtomicCode, t provider.DataType, target, o
 	if code != provider.AtomicRead {
 		n = min(n, len(operand))
 	}
-	if needsCompare(code) {
+	if code.Compares() {
 		n = min(n, len(compare))
 	}
 	if result != nil {
@@ -36,7 +36,7 @@ func (a *Atomics) Apply(code provider.AtomicCode, t provider.DataType, target, o
 		if code != provider.AtomicRead {
 			e.x = load(operand[i : i+size])
 		}
-		if needsCompare(code) {
+		if code.Compares() {
 			e.c = load(compare[i : i+size])
 		}
 		old := a.change(&e, target[i:i+size])

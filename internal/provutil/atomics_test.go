@@ -79,7 +79,7 @@ func TestAtomicTable(t *testing.T) {
 	valid := 0
 	for _, typ := range allTypes {
 		for code := provider.AtomicMin; code <= provider.AtomicMaskSwap; code++ {
-			if !AtomicValid(code, typ) {
+			if !code.Fits(typ) {
 				continue
 			}
 			valid++

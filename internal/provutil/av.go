@@ -30,7 +30,7 @@ func (a *AV[T]) Insert(addr provider.Address) (p provider.Peer, value *T, fresh 
 		return p, &a.pool.Get(uint64(p)).value, false, nil
 	}
 	if a.Max > 0 && a.pool.Len() >= a.Max {
-		return 0, nil, false, fmt.Errorf("insert %s: %d peers are the limit: %w", addr, a.Max, provider.ErrNoMemory)
+		return 0, nil, false, fmt.Errorf("%d peers are the limit: %w", a.Max, provider.ErrNoMemory)
 	}
 	id, e := a.pool.New()
 	e.address = addr
@@ -63,7 +63,7 @@ func (a *AV[T]) Address(p provider.Peer) (provider.Address, error) {
 	if e := a.pool.Get(uint64(p)); e != nil {
 		return e.address, nil
 	}
-	return "", fmt.Errorf("peer %#x was not inserted here, or was removed: %w", uint64(p), provider.ErrInvalid)
+	return "", fmt.Errorf("peer %d was not inserted here, or was removed: %w", uint64(p), provider.ErrInvalid)
 }
 
 // Bury takes a dead peer's address away from it: the number stays dead, and the address can be inserted anew.

@@ -152,24 +152,3 @@ func truth[T integer | float32 | float64 | complex64 | complex128](b bool) T {
 	}
 	return 0
 }
-
-// needsCompare says whether the operation has a compare buffer.
-func needsCompare(code provider.AtomicCode) bool {
-	return code >= provider.AtomicSwapEq && code <= provider.AtomicMaskSwap
-}
-
-// AtomicValid says whether the operation exists for the type: integers have all, floating-point numbers those
-// without bits, complex numbers those without bits and without an order.
-func AtomicValid(code provider.AtomicCode, t provider.DataType) bool {
-	if t.Size() == 0 || code < provider.AtomicMin || code > provider.AtomicMaskSwap {
-		return false
-	}
-	switch code {
-	case provider.AtomicBitOr, provider.AtomicBitAnd, provider.AtomicBitXor, provider.AtomicMaskSwap:
-		return t <= provider.Uint64
-	case provider.AtomicMin, provider.AtomicMax, provider.AtomicSwapLe, provider.AtomicSwapLt,
-		provider.AtomicSwapGe, provider.AtomicSwapGt:
-		return t <= provider.Float64
-	}
-	return true
-}

@@ -31,7 +31,7 @@ func (o Options) Set(given map[string]string) error {
 func (o Options) unknown(name string) error {
 	known := slices.Sorted(maps.Keys(o))
 	if s := suggest.Nearest(name, known); s != "" {
-		return fmt.Errorf("unknown option %q: do you mean %q? %w", name, s, provider.ErrInvalid)
+		return fmt.Errorf("unknown option %q (do you mean %q?): %w", name, s, provider.ErrInvalid)
 	}
 	return fmt.Errorf("unknown option %q; known are %s: %w", name, strings.Join(known, ", "), provider.ErrInvalid)
 }

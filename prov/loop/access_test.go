@@ -78,7 +78,7 @@ func TestKeys(t *testing.T) {
 		for _, o := range []provider.Op{
 			{Local: local(buf[:65]), Key: m.Key()},
 			{Local: local(buf[:1]), Key: m.Key(), Offset: 64},
-			{Local: local(buf[:1]), Key: m.Key(), Offset: ^uint64(0)},
+			{Local: local(buf[:1]), Key: m.Key(), Offset: ^uint64(0) - 1},
 			{Local: local(buf[:1]), Key: m.Key() + 1},
 			{Local: local(buf[:1]), Key: 0},
 		} {

@@ -17,7 +17,7 @@ func posts(a *node, r *rand.Rand, to provider.Peer, far provider.Memory) (left [
 	a.must(a.ep.Send(provider.Op{Local: local(buf), Peer: to, Context: 1})) // what stands behind it with Fence waits
 	left = append(left, 1)
 	for context := uint64(2); context < 60; context++ {
-		op := provider.Op{Local: local(buf[:100+r.IntN(19_000)]), Peer: to, Context: context, Key: far.Key(), Flags: provider.Fence}
+		op := provider.Op{Local: local(buf[:100+r.IntN(19_000)]), Peer: to, Context: context, Flags: provider.Fence}
 		var err error
 		switch r.IntN(4) {
 		case 0:
@@ -25,8 +25,10 @@ func posts(a *node, r *rand.Rand, to provider.Peer, far provider.Memory) (left [
 		case 1:
 			err = a.ep.SendTagged(op)
 		case 2:
+			op.Key = far.Key()
 			err = a.ep.Read(op)
 		default:
+			op.Key = far.Key()
 			err = a.ep.Write(op)
 		}
 		a.must(err)

@@ -50,7 +50,7 @@ func (ep *endpoint) Write(o provider.Op) error { return ep.post(provider.WriteDo
 
 // Atomic runs an atomic operation on a peer's memory.
 func (ep *endpoint) Atomic(a provider.Atomic) error {
-	err := provutil.CheckAtomic(&ep.domain.info.Limits, &a)
+	err := provider.CheckAtomic(&ep.domain.info.Limits, &a)
 	if err == nil {
 		ep.domain.core.Lock()
 		defer ep.domain.core.Unlock()
@@ -60,7 +60,7 @@ func (ep *endpoint) Atomic(a provider.Atomic) error {
 }
 
 func (ep *endpoint) post(kind provider.Kind, o provider.Op) error {
-	err := provutil.Check(&ep.domain.info.Limits, kind, &o)
+	err := provider.Check(&ep.domain.info.Limits, kind, &o)
 	if err == nil {
 		ep.domain.core.Lock()
 		defer ep.domain.core.Unlock()
@@ -105,7 +105,7 @@ func (ep *endpoint) begin(kind provider.Kind, p *provider.Op, a *provider.Atomic
 	o.len = o.buffer.Len()
 	if a != nil {
 		o.code, o.typ, o.compare, o.result = a.Code, a.Type, a.Compare, a.Result
-		o.len = uint64(provutil.AtomicLen(a))
+		o.len = uint64(a.Target())
 	}
 	ep.seq++
 	o.seq = ep.seq

@@ -14,7 +14,7 @@ func (ep *endpoint) Recv(o provider.Op) error { return ep.postRecv(provider.Recv
 func (ep *endpoint) RecvTagged(o provider.Op) error { return ep.postRecv(provider.TRecvDone, o) }
 
 func (ep *endpoint) postRecv(kind provider.Kind, o provider.Op) error {
-	err := provutil.Check(&ep.domain.info.Limits, kind, &o)
+	err := provider.Check(&ep.domain.info.Limits, kind, &o)
 	if err == nil {
 		ep.domain.core.Lock()
 		defer ep.domain.core.Unlock()

@@ -24,7 +24,7 @@ const atomicCompares = 1 << 32
 // Atomic runs an atomic operation on a peer's memory.
 func (ep *endpoint) Atomic(a provider.Atomic) error {
 	d := ep.d
-	err := provutil.CheckAtomic(&d.info.Limits, &a)
+	err := provider.CheckAtomic(&d.info.Limits, &a)
 	if err == nil {
 		d.core.Lock()
 		err = ep.atomic(&a)
@@ -43,7 +43,7 @@ func (ep *endpoint) atomic(a *provider.Atomic) error {
 	}
 	n := p.newOp(provider.AtomicDone, &a.Op)
 	n.atomic = atomicOp{a.Code, a.Type, a.Compare, a.Result}
-	n.length = uint64(provutil.AtomicLen(a))
+	n.length = uint64(a.Target())
 	p.rmas.push(n)
 	p.start()
 	p.out(a.Flags)
@@ -136,7 +136,7 @@ func (p *pair) serveAtomic(r *record) error {
 	if code == provider.AtomicRead {
 		want = 0
 	}
-	if n > maxAtomic || n == 0 || uint64(len(operand)) != want || !provutil.AtomicValid(code, kind) || n%uint64(kind.Size()) != 0 {
+	if n > maxAtomic || n == 0 || uint64(len(operand)) != want || !code.Fits(kind) || n%uint64(kind.Size()) != 0 {
 		return fmt.Errorf("%w: atomic operation %d of type %d on %d bytes", errRecord, code, kind, n)
 	}
 	b, status := p.d.arena.find(provider.Key(r.words[0])).slice(r.words[1], n, provider.PeerWrite)

@@ -116,7 +116,7 @@ func (d *domain) reach(a address) (sys.Socket, error) {
 	}
 	err = systemError(err)
 	if !errors.Is(err, provider.ErrNoMemory) && !errors.Is(err, provider.ErrUnreachable) {
-		err = fmt.Errorf("%w: %w", provider.ErrUnreachable, err)
+		err = graded(provider.ErrUnreachable, err)
 	}
 	return sys.Socket{}, err
 }
@@ -313,9 +313,9 @@ func (p *pair) hungUp() bool {
 func (p *pair) badMessage(err error) {
 	if p.state == pairDialing {
 		if errors.Is(err, sys.ErrDescriptors) {
-			err = fmt.Errorf("%w: %w", provider.ErrNoMemory, err)
+			err = graded(provider.ErrNoMemory, err)
 		}
-		p.unreachable(fmt.Errorf("%w: %w", provider.ErrUnreachable, err))
+		p.unreachable(graded(provider.ErrUnreachable, err))
 		return
 	}
 	p.breach(err)
@@ -361,7 +361,7 @@ func (p *pair) welcomed(h *hello, fds []*sys.FD) error {
 		err = fmt.Errorf("%w: another layout", errMessage)
 	}
 	if err != nil {
-		p.unreachable(fmt.Errorf("%w: %w", provider.ErrUnreachable, err))
+		p.unreachable(graded(provider.ErrUnreachable, err))
 		return nil
 	}
 	p.inc = h.inc

@@ -17,15 +17,23 @@ func systemError(err error) error {
 	switch {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.ENOSPC),
 		errors.Is(err, syscall.EFBIG):
-		return fmt.Errorf("%w: %w", provider.ErrNoMemory, err)
+		return graded(provider.ErrNoMemory, err)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
-		return fmt.Errorf("%w: nobody listens there: %w", provider.ErrUnreachable, err)
+		return graded(provider.ErrUnreachable, fmt.Errorf("nobody listens there (names are per user and network namespace): %w", err))
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET): // it closed between our call and our first word
-		return fmt.Errorf("%w: it has gone before it answered: %w", provider.ErrUnreachable, err)
+		return graded(provider.ErrUnreachable, fmt.Errorf("it has gone before it answered: %w", err))
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%w: another endpoint has this name: %w", provider.ErrBusy, err)
+		return graded(provider.ErrBusy, fmt.Errorf("another endpoint has this name: %w", err))
 	}
 	return err
+}
+
+// graded makes as of err, unless it is that already: an error says each thing once.
+func graded(as, err error) error {
+	if errors.Is(err, as) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", as, err)
 }
 
 // statusError is the error that a status of the peer stands for.

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -56,6 +57,8 @@ func TestSystemErrors(t *testing.T) {
 	} {
 		if err := systemError(os.NewSyscallError("x", errno)); !errors.Is(err, want) || !errors.Is(err, errno) {
 			t.Errorf("%v became %v", errno, err)
+		} else if again := systemError(fmt.Errorf("so: %w", err)); strings.Count(again.Error(), want.Error()) != 1 {
+			t.Errorf("%v says it twice", again)
 		}
 	}
 }

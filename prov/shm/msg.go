@@ -26,7 +26,7 @@ func (ep *endpoint) begin(kind provider.Kind, o *provider.Op) (*pair, error) {
 	if ep.closed {
 		return nil, provider.ErrClosed
 	}
-	if err := provutil.Check(&d.info.Limits, kind, o); err != nil {
+	if err := provider.Check(&d.info.Limits, kind, o); err != nil {
 		return nil, err
 	}
 	v := d.av.Lookup(o.Peer)

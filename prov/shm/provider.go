@@ -39,7 +39,7 @@ func open(info provider.Info, c provider.DomainConfig) (*domain, error) {
 		return nil, fmt.Errorf("the description is of %s: %w", info.Provider, provider.ErrInvalid)
 	}
 	if c.Progress != provider.Auto && c.Progress != provider.Manual {
-		return nil, fmt.Errorf("progress mode %d: %w", c.Progress, provider.ErrNotSupported)
+		return nil, fmt.Errorf("no progress mode has the number %d: %w", c.Progress, provider.ErrInvalid)
 	}
 	opts, err := parseOptions(c.Options)
 	if err != nil {

@@ -36,7 +36,7 @@ func (ep *endpoint) beginRecv(kind provider.Kind, o *provider.Op) error {
 	if ep.closed {
 		return provider.ErrClosed
 	}
-	if err := provutil.Check(&d.info.Limits, kind, o); err != nil {
+	if err := provider.Check(&d.info.Limits, kind, o); err != nil {
 		return err
 	}
 	if o.Flags.Has(provider.Multi) && len(o.Local.Bytes) < ep.minMulti {
