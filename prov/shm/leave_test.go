@@ -343,12 +343,11 @@ func TestMoreAndAnother(t *testing.T) {
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			a, _, ab, _ := acquainted(t, provider.DomainConfig{}, provider.DomainConfig{}, provider.EndpointConfig{})
+			a, _, ab, _ := acquainted(t, provider.DomainConfig{Progress: provider.Manual}, provider.DomainConfig{}, provider.EndpointConfig{}) // else news could publish it
 			third := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
 			exchange(t, a, third)
 			at := a.insert(third.ep.Address())
 			m := third.alloc(8, peerBoth)
-			a.sleeps()
 			o := mk(make([]byte, 8), ab, 1)
 			o.Flags = provider.More
 			pending := func() (is bool) {
