@@ -154,6 +154,17 @@ func testInsert(e *env) {
 	if err := a.tryPost(sendOp(to, 1, a.heap(8, 0).all())); !errors.Is(err, provider.ErrInvalid) {
 		e.Fatalf("a send to a peer that was removed: %v", err)
 	}
+	again := a.knows(b) // nothing was sent to it yet
+	if again == to {
+		e.Fatalf("the number of a removed peer, %d, is used anew", to)
+	}
+	if e.has(provider.DirectedRecv) {
+		op := recvOp(9, a.heap(8, 0).all()).with(provider.Directed, 0)
+		op.Peer = again
+		a.post(op)
+		a.do(request{Verb: "remove", Peer: again})
+		a.fails(provider.RecvDone, 9, provider.ErrCancelled)
+	}
 }
 
 // gather reads all queues until each has given as many completions as asked for.

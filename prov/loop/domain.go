@@ -166,11 +166,14 @@ func (d *domain) Remove(p provider.Peer) error {
 	}
 	for _, l := range st.links {
 		d.endOps(l, provider.ErrCancelled)
-		d.endDirected(l.ep, p, l.address, provider.ErrCancelled)
 		l.peer = 0
 		if l.pair != nil && l.why == nil {
 			l.ep.orphan(l) // the peer may go on to send
 		}
+	}
+	a, _ := d.av.Address(p)
+	for _, ep := range d.endpoints {
+		d.endDirected(ep, p, a, provider.ErrCancelled)
 	}
 	d.av.Remove(p)
 	return nil
