@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-fabric/weft/fabric"
 	"github.com/weft-fabric/weft/internal/ping"
+	"github.com/weft-fabric/weft/internal/sys"
 	_ "github.com/weft-fabric/weft/prov/shm"
 )
 
@@ -110,7 +111,7 @@ func measurePause(ctx context.Context, w shmWork) (shmSample, error) {
 			return shmSample{}, context.Cause(ctx)
 		}
 	}
-	before := ping.CPUTime()
+	before := sys.ProcessorTime()
 	start := time.Now()
 	list, err := collectGarbage(ctx, w.Iters)
 	if err != nil {
@@ -121,7 +122,7 @@ func measurePause(ctx context.Context, w shmWork) (shmSample, error) {
 	if w.Row.Metric == pauseP99 {
 		at = at * 99 / 100
 	}
-	s := shmSample{Value: float64(list[at].Nanoseconds()) / 1e3, Local: (ping.CPUTime() - before) / time.Since(start).Seconds()}
+	s := shmSample{Value: float64(list[at].Nanoseconds()) / 1e3, Local: (sys.ProcessorTime() - before).Seconds() / time.Since(start).Seconds()}
 	cancel(errStopped)
 	if err := <-ended; err != nil && !errors.Is(err, errStopped) {
 		return shmSample{}, err

@@ -123,6 +123,10 @@ func TestRules(t *testing.T) {
 		{"unix in a test", "prov/shm/x_test.go", `package shm; import "golang.org/x/sys/unix"`, "is for internal/sys alone"},
 		{"raw syscall", "prov/shm/x.go", "package shm\nimport \"syscall\"\nfunc f() { syscall.RawSyscall(0, 0, 0, 0) }", `:3: syscall.RawSyscall: the kernel`},
 		{"raw syscall renamed", "prov/shm/x.go", "package shm\nimport k \"syscall\"\nvar f = k.Mmap", `:3: syscall.Mmap`},
+		{"any other call", "prov/shm/x.go", "package shm\nimport \"syscall\"\nvar f = syscall.Getrusage", `syscall.Getrusage: the kernel`},
+		{"a call in a test", "prov/shm/x_test.go", "package shm\nimport \"syscall\"\nvar f = syscall.Kill", ""},
+		{"raw syscall in a test", "prov/shm/x_test.go", "package shm\nimport \"syscall\"\nvar f = syscall.Mmap", `syscall.Mmap`},
+		{"a judge", "fabric/fabrictest/x.go", "package fabrictest\nimport \"syscall\"\nvar f = syscall.Getrusage", ""},
 		{"errno", "prov/shm/x.go", "package shm\nimport \"syscall\"\nvar e = syscall.ENOENT", ""},
 		{"raw connection", "prov/tcp/x.go", "package tcp\nimport \"syscall\"\nvar c syscall.RawConn", ""},
 		// linkname

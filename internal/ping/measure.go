@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/fabric"
+	"github.com/weft-fabric/weft/internal/sys"
 )
 
 // Measure does the work with the side that serves at an address, and calls each with the result of
@@ -132,7 +133,7 @@ func (e *end) phase(ctx context.Context, j job) (m measured, err error) {
 		return m, err
 	}
 	r.key = answer.Key
-	before := CPUTime()
+	before := sys.ProcessorTime()
 	if m, err = r.measure(ctx); err != nil {
 		return m, err
 	}
@@ -143,7 +144,7 @@ func (e *end) phase(ctx context.Context, j job) (m measured, err error) {
 	if err != nil {
 		return m, err
 	}
-	m.cpu = CPU{Local: CPUTime() - before, Peer: end.CPU}
+	m.cpu = CPU{Local: (sys.ProcessorTime() - before).Seconds(), Peer: end.CPU}
 	return m, nil
 }
 

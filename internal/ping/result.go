@@ -2,7 +2,6 @@ package ping
 
 import (
 	"slices"
-	"syscall"
 	"time"
 )
 
@@ -48,13 +47,4 @@ func distribution(ns []int64, share float64) Distribution {
 func (r *Result) rates(n int, d time.Duration) {
 	r.OpsPerS = float64(n) * 1e9 / float64(max(d, 1))
 	r.MBPerS = r.OpsPerS * float64(r.Size) / 1e6
-}
-
-// CPUTime is the processor time of this process so far, in seconds.
-func CPUTime() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0 // it fails for wrong arguments only
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }

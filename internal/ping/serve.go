@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/weft-fabric/weft/fabric"
+	"github.com/weft-fabric/weft/internal/sys"
 )
 
 // Serve is the other side of one Measure: it tells its address by calling listening, does what it is asked for, and
@@ -79,7 +80,7 @@ func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
 	if err := e.say(ctx, control{Verb: ready, Key: r.exposed()}); err != nil {
 		return err
 	}
-	before := CPUTime()
+	before := sys.ProcessorTime()
 	if work != nil {
 		if err := work(ctx); err != nil {
 			return err
@@ -88,7 +89,7 @@ func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
 	if _, err := e.hear(ctx, endJob); err != nil {
 		return err
 	}
-	end := control{Verb: done, CPU: CPUTime() - before}
+	end := control{Verb: done, CPU: (sys.ProcessorTime() - before).Seconds()}
 	if e.config.Inside {
 		end.CPU = 0
 	}

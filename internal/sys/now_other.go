@@ -2,7 +2,11 @@
 
 package sys
 
-import "errors"
+import (
+	"errors"
+	"os"
+	"time"
+)
 
 // CanReadNow says that ReadNow works on this system.
 const CanReadNow = false
@@ -15,3 +19,9 @@ const CanWriteNow = false
 
 // WriteNow is not available here.
 func WriteNow(uintptr, []byte) (n int, again bool, err error) { return 0, false, errors.ErrUnsupported }
+
+// ProcessorTime is not available here.
+func ProcessorTime() time.Duration { return 0 }
+
+// DupFile is not available here.
+func DupFile(int, string) (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -10,12 +10,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
@@ -88,16 +87,10 @@ func pmiByFD(env environment) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: PMI_FD=%q is not a descriptor", ErrConfig, env["PMI_FD"])
 	}
-	syscall.ForkLock.RLock()
-	fd, err := syscall.Dup(int(n))
-	if err == nil {
-		syscall.CloseOnExec(fd)
-	}
-	syscall.ForkLock.RUnlock()
+	f, err := sys.DupFile(int(n), "PMI_FD")
 	if err != nil {
 		return nil, fmt.Errorf("PMI_FD=%d, which was not handed down to this process: %w", n, err)
 	}
-	f := os.NewFile(uintptr(fd), "PMI_FD")
 	defer f.Close()
 	conn, err := net.FileConn(f)
 	if err != nil {
