@@ -59,6 +59,8 @@ type (
 	PeerStats = provider.PeerStats
 	// OpError is what operations fail with: what was tried, through which provider, towards whom, why. In full: go doc github.com/weft-fabric/weft/fabric/provider OpError
 	OpError = provider.OpError
+	// TruncatedError is an ErrTruncated with the length of the message.
+	TruncatedError = provider.TruncatedError
 )
 
 // What a provider can do, or a program asks for.

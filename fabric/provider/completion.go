@@ -70,7 +70,7 @@ type Completion struct {
 	Context uint64
 	Kind    Kind
 	Flags   CompletionFlags
-	Len     uint64 // bytes; of a truncated receive the bytes that were placed
+	Len     uint64 // bytes; of a truncated receive the bytes that were placed (TruncatedError says what there was)
 	Offset  uint64 // Multi: where in the buffer the message starts
 	Tag     uint64
 	Data    uint64

@@ -25,7 +25,7 @@ var (
 	// ErrKey ends RMA with a key the peer does not know (any more), outside of its memory, or
 	// without the right of access.
 	ErrKey = errors.New("fabric: key does not give access to this memory")
-	// ErrTruncated ends a receive whose buffer was too small; as much as fits is in it.
+	// ErrTruncated ends a receive whose buffer was too small; as much as fits is in it. A TruncatedError says how long the message was.
 	ErrTruncated = errors.New("fabric: message is longer than the buffer")
 	// ErrTooLong refuses an operation above a limit of Info.Limits.
 	ErrTooLong = errors.New("fabric: longer than the provider's limit")
@@ -42,6 +42,20 @@ var (
 	// ErrBusy refuses to close or free what is still in use.
 	ErrBusy = errors.New("fabric: still in use")
 )
+
+// TruncatedError is an ErrTruncated with the numbers: what a buffer for such a message needs.
+type TruncatedError struct {
+	Message uint64 // its length, in bytes
+	Room    uint64 // the bytes that were placed
+}
+
+// Error says it in one line.
+func (e *TruncatedError) Error() string {
+	return fmt.Sprintf("%v: %d bytes into %d", ErrTruncated, e.Message, e.Room)
+}
+
+// Unwrap gives ErrTruncated.
+func (e *TruncatedError) Unwrap() error { return ErrTruncated }
 
 // OpError is what operations fail with: what was tried, through which provider, towards whom, why.
 type OpError struct {

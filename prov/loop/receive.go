@@ -205,7 +205,7 @@ func (ep *endpoint) filled(r *recv, m *waiting, base, n uint64, err error) {
 		l.tell(event{kind: ack, op: m.Extra.op})
 	}
 	if err == nil && n < m.Len {
-		err = d.fault(r.Kind(), l.address, provider.ErrTruncated)
+		err = d.fault(r.Kind(), l.address, &provider.TruncatedError{Message: m.Len, Room: n})
 	}
 	l.numbers.received++
 	l.numbers.bytesReceived += n

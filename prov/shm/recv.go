@@ -352,7 +352,7 @@ func (d *domain) received(o *op, err error) {
 func (ep *endpoint) filled(r *recv, from *peer, a *arrival, base, n uint64, err error) {
 	d := ep.d
 	if err == nil && n < a.len {
-		err = provider.ErrTruncated
+		err = &provider.TruncatedError{Message: a.len, Room: n}
 	}
 	d.stats.Received++
 	d.stats.BytesRecv += n

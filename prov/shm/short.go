@@ -96,7 +96,7 @@ func (p *pair) takeShort(b []byte) bool {
 	n := copy(r.Buffer.First, payload)
 	c.Len = uint64(n)
 	if n < len(payload) {
-		c.Err = fail(c.Kind.String(), p.peer.text, provider.ErrTruncated)
+		c.Err = fail(c.Kind.String(), p.peer.text, &provider.TruncatedError{Message: uint64(len(payload)), Room: c.Len})
 	}
 	ep.matcher.Remove(r)
 	p.received(c.Len)
