@@ -58,7 +58,7 @@ func (d *domain) OpenEndpoint(c provider.EndpointConfig) (provider.Endpoint, err
 		}
 		q, ok := (*pair.given).(*queue)
 		if !ok || q.d != d {
-			return nil, d.hook.opError(op, "", fmt.Errorf("%w: a completion queue is of another domain", provider.ErrInvalid))
+			return nil, d.hook.opError(op, "", fmt.Errorf("a completion queue is of another domain: %w", provider.ErrInvalid))
 		}
 		*pair.own, *pair.given = q, q.CompletionQueue
 	}
