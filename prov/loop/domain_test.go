@@ -40,7 +40,7 @@ func TestOpenDomain(t *testing.T) {
 		want error
 	}{
 		"another provider's": {provider.Info{Provider: "tcp"}, provider.DomainConfig{}, provider.ErrInvalid},
-		"progress":           {infos[0], provider.DomainConfig{Progress: 9}, provider.ErrNotSupported},
+		"progress":           {infos[0], provider.DomainConfig{Progress: 9}, provider.ErrInvalid},
 		"option":             {infos[0], provider.DomainConfig{Options: map[string]string{"eagre": "1"}}, provider.ErrInvalid},
 		"value":              {infos[0], provider.DomainConfig{Options: map[string]string{"eager": "2M"}}, provider.ErrInvalid},
 		"no number":          {infos[0], provider.DomainConfig{Options: map[string]string{"eager": "many"}}, provider.ErrInvalid},

@@ -66,7 +66,7 @@ func (p *Provider) OpenDomain(info provider.Info, c provider.DomainConfig) (prov
 		return nil, p.fail("open domain", fmt.Errorf("the description is of %s: %w", info.Provider, provider.ErrInvalid))
 	}
 	if c.Progress != provider.Auto && c.Progress != provider.Manual {
-		return nil, p.fail("open domain", fmt.Errorf("no progress mode %d: %w", int(c.Progress), provider.ErrInvalid))
+		return nil, p.fail("open domain", fmt.Errorf("no progress mode has the number %d: %w", c.Progress, provider.ErrInvalid))
 	}
 	d := &domain{net: &p.net, info: describe(), eager: eagerLimit, limit: c.Memory}
 	options := provutil.Options{"eager": provutil.SizeOption(&d.eager, 0, 1<<20)}
