@@ -56,6 +56,8 @@ declare -A pattern=(
 # other reports.
 elsewhere='^TestSoak(Matrix|F04|F05|F22|Kill|Death|FormAndDie|ReaderLeaves|Interrupted|AttachCycles|Releases|PipeBetween|Newer|Sid|LateActivation|.*Histor)'
 
+export GORACE="atexit_sleep_ms=10 ${GORACE:-}" # else each process of a test lingers for a second
+
 # run LINE writes the log of a line. Tests that mostly wait, for programs that start and for deaths
 # that are noticed, run several at a time, more than there are processors.
 run() {
