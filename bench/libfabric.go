@@ -68,12 +68,12 @@ func (l *libfabric) ask(ctx context.Context) error {
 // has a /dev/shm of its own. The client is tried until the server listens. The
 // arguments are a port, and the options of both.
 const pingpongScript = `
-port=$1
-shift
-( fi_pingpong "$@" -B "$port"; echo "exit $?"; times ) 2>&1 | sed 's/^/server /' &
+port=$1 server=$2 client=$3 # the last two are commands that say where a side runs, or nothing
+shift 3
+( $server fi_pingpong "$@" -B "$port"; echo "exit $?"; times ) 2>&1 | sed 's/^/server /' &
 (
 	for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		out=$(fi_pingpong "$@" -P "$port" 127.0.0.1 2>&1) && break
+		out=$($client fi_pingpong "$@" -P "$port" 127.0.0.1 2>&1) && break
 		sleep 0.1
 	done
 	echo "$out"
@@ -90,18 +90,18 @@ func (l *libfabric) pingpong(ctx context.Context, r shmRow) (shmSample, error) {
 	}
 	_, port, _ := strings.Cut(m.root, ":")
 	iters := r.iters(l.name)
-	cmd := l.command(ctx, "sh", "-c", pingpongScript, "sh", port, "-p", "shm", "-e", "rdm", "-I", strconv.Itoa(iters), "-S", strconv.Itoa(r.Size))
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
-	start := cmd.Start
-	if r.Pin == ping.Same {
-		cpu, _, err := ping.CPUs(ping.Same)
+	var on [2]string
+	if r.Pin != ping.Anywhere {
+		client, server, err := ping.CPUs(r.Pin)
 		if err != nil {
 			return shmSample{}, err
 		}
-		start = func() error { return ping.StartOn(cpu, cmd.Start) }
+		on = [2]string{fmt.Sprintf("taskset -c %d", server), fmt.Sprintf("taskset -c %d", client)}
 	}
-	if err := start(); err != nil {
+	cmd := l.command(ctx, "sh", "-c", pingpongScript, "sh", port, on[0], on[1], "-p", "shm", "-e", "rdm", "-I", strconv.Itoa(iters), "-S", strconv.Itoa(r.Size))
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
 		return shmSample{}, err
 	}
 	if err := cmd.Wait(); err != nil {

@@ -117,7 +117,7 @@ esac
 	if len(list) != 1 || list[0].name != "libfabric 9.8.7" || len(notes) != 1 {
 		t.Fatalf("%v, %q", list, notes)
 	}
-	for _, pin := range []ping.Pin{ping.Anywhere, ping.Same} {
+	for _, pin := range []ping.Pin{ping.Anywhere, ping.Same, ping.Apart} {
 		s, err := list[0].pingpong(t.Context(), shmRow{Metric: latency, Op: ping.Message, Size: 8, Pin: pin})
 		if err != nil || s.Value != 0.11 || s.Local < 0 || s.Peer < 0 {
 			t.Errorf("%+v, %v", s, err)

@@ -95,21 +95,21 @@ func (r shmRow) iters(k software) int {
 // shmRows lists the rows.
 func shmRows() []shmRow {
 	var list []shmRow
-	for _, how := range []shmRow{{Wait: ping.Spin}, {Wait: ping.Sleep}, {Pin: ping.Same}} {
+	for _, how := range []shmRow{{Wait: ping.Spin, Pin: ping.Apart}, {Wait: ping.Sleep, Pin: ping.Apart}, {Pin: ping.Same}} {
 		for _, size := range []int{8, 1 << 10, 4 << 10, 64 << 10} {
 			list = append(list, shmRow{Metric: latency, Op: ping.Message, Size: size, Wait: how.Wait, Pin: how.Pin})
 		}
 	}
 	sizes := []int{4 << 10, 64 << 10, 1 << 20, 64 << 20}
 	for _, size := range sizes {
-		list = append(list, shmRow{Metric: bandwidth, Op: ping.Message, Size: size, Wait: ping.Spin, Single: true})
+		list = append(list, shmRow{Metric: bandwidth, Op: ping.Message, Size: size, Wait: ping.Spin, Pin: ping.Apart, Single: true})
 	}
 	for _, op := range []ping.Op{ping.Message, ping.Read, ping.Write, ping.View} {
 		for _, size := range sizes {
-			list = append(list, shmRow{Metric: bandwidth, Op: op, Size: size, Wait: ping.Spin})
+			list = append(list, shmRow{Metric: bandwidth, Op: op, Size: size, Wait: ping.Spin, Pin: ping.Apart})
 		}
 	}
-	list = append(list, shmRow{Metric: rate, Op: ping.Message, Size: 8, Wait: ping.Spin})
+	list = append(list, shmRow{Metric: rate, Op: ping.Message, Size: 8, Wait: ping.Spin, Pin: ping.Apart})
 	for _, m := range []metric{pauseMax, pauseP99} {
 		list = append(list, shmRow{Metric: m, Idle: true}, shmRow{Metric: m, Wait: ping.Sleep}, shmRow{Metric: m}, shmRow{Metric: m, Wait: ping.Spin})
 	}

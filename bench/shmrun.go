@@ -149,19 +149,21 @@ func (r *shmRunner) pause(ctx context.Context, w shmWork) (shmSample, error) {
 func (r *shmRunner) pair(ctx context.Context, w shmWork) (shmSample, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	place := func(start func() error) error { return start() }
-	if w.Row.Pin == ping.Same {
-		cpu, _, err := ping.CPUs(ping.Same)
+	anywhere := func(start func() error) error { return start() }
+	here, there := anywhere, anywhere
+	if w.Row.Pin != ping.Anywhere {
+		local, peer, err := ping.CPUs(w.Row.Pin)
 		if err != nil {
 			return shmSample{}, err
 		}
-		place = func(start func() error) error { return ping.StartOn(cpu, start) }
+		here = func(start func() error) error { return ping.StartOn(local, start) }
+		there = func(start func() error) error { return ping.StartOn(peer, start) }
 	}
-	server, addr, err := r.serve(ctx, w, place)
+	server, addr, err := r.serve(ctx, w, there)
 	if err != nil {
 		return shmSample{}, err
 	}
-	s, err := r.measureAt(ctx, w, addr, place)
+	s, err := r.measureAt(ctx, w, addr, here)
 	cancel()
 	_ = server.Wait() // it has served, or it was killed
 	if errs := server.Stderr.(*strings.Builder).String(); err != nil && errs != "" {
