@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/weft-fabric/weft/fabric"
 )
@@ -30,8 +31,11 @@ const (
 // Ops are all operations.
 var Ops = []Op{Message, Tagged, Read, Write, View}
 
-// echoes says whether the peer answers each operation of the latency phase by one of its own.
-func (o Op) echoes() bool { return o == Message || o == Tagged || o == Write }
+// Answered are those whose operations of the latency phase the peer answers, each by one of its own.
+var Answered = []Op{Message, Tagged, Write}
+
+// echoes says whether the peer answers.
+func (o Op) echoes() bool { return slices.Contains(Answered, o) }
 
 // caps is what a provider must offer. Control messages are tagged ones.
 func (o Op) caps() fabric.Caps {
@@ -81,8 +85,11 @@ const (
 type Work struct {
 	Op    Op    // "" is Message
 	Sizes []int // in bytes, each measured by itself
-	Iters int   // of each phase, after warming up; 0 is a number that suits the size
+	Iters int   // of each phase, after warming up; 0 is a number that suits the size, and the pause
 	Only  Phase // this phase alone; without Rate, the rates are those of the latency phase
+	// Pause is a time in which nothing is done before each operation of the latency phase, so that a peer that waits falls
+	// asleep. It is part of no latency and no rate. Only operations that are answered have it.
+	Pause time.Duration
 }
 
 // Bounds of what is measured, so that nobody fills a machine by a typing error.
@@ -124,6 +131,12 @@ func (w Work) resolve() (Work, error) {
 		return w, fmt.Errorf("%w: %d iterations, 1 to %d", ErrConfig, w.Iters, MaxIters)
 	case w.Only != "" && w.Only != Latency && w.Only != Rate:
 		return w, fmt.Errorf("%w: no phase is called %q", ErrConfig, w.Only)
+	case w.Pause < 0 || w.Pause > MaxPause:
+		return w, fmt.Errorf("%w: a pause of %v, up to %v", ErrConfig, w.Pause, MaxPause)
+	case w.Pause > 0 && !w.Op.echoes():
+		return w, fmt.Errorf("%w: nobody waits for a %s while there is a pause", ErrConfig, w.Op)
+	case w.Pause > 0 && w.Only == Rate:
+		return w, fmt.Errorf("%w: the %s phase has no pause", ErrConfig, Rate)
 	}
 	for _, n := range w.Sizes {
 		least := 1
@@ -138,13 +151,18 @@ func (w Work) resolve() (Work, error) {
 }
 
 // iters is how often an operation of n bytes is done: some 10 000 times if it is
-// small, for some GiB if it is not.
+// small, for some GiB if it is not, and not so often that the pauses take more than
+// some seconds.
 func (w Work) iters(n int) int {
 	if w.Iters > 0 {
 		return w.Iters
 	}
-	const small, few, volume = 20_000, 20, 2 << 30
-	return min(max(volume/max(n, 1), few), small)
+	const small, few, volume, pausing = 20_000, 20, 2 << 30, 2 * time.Second
+	most := small
+	if w.Pause > 0 {
+		most = min(max(int(pausing/w.Pause), few), small)
+	}
+	return min(max(volume/max(n, 1), few), most)
 }
 
 // slots is how many operations of n bytes are outstanding in a phase.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/weft-fabric/weft/fabric"
 )
@@ -58,11 +59,17 @@ type job struct {
 	Warm  int   `json:"warm"`  // operations before those that count
 	Iters int   `json:"iters"` // that count
 	Slots int   `json:"slots"` // outstanding at once
+	// Pause is what passes before each operation, in nanoseconds. The peer knows by it that nobody has stopped.
+	Pause time.Duration `json:"pause,omitempty"`
 }
 
 func newJob(w Work, p Phase, size int) job {
 	n := w.iters(size)
-	return job{Op: w.Op, Phase: p, Size: size, Warm: min(n/10+1, 1000), Iters: n, Slots: slots(p, w.Op, size)}
+	j := job{Op: w.Op, Phase: p, Size: size, Warm: min(n/10+1, 1000), Iters: n, Slots: slots(p, w.Op, size)}
+	if p == Latency {
+		j.Pause = w.Pause
+	}
+	return j
 }
 
 // text says what is done.
@@ -112,7 +119,7 @@ func (j *job) check() error {
 	if j == nil {
 		return fmt.Errorf("%w: no job", ErrProtocol)
 	}
-	w := Work{Op: j.Op, Sizes: []int{j.Size}, Iters: j.Iters, Only: j.Phase}
+	w := Work{Op: j.Op, Sizes: []int{j.Size}, Iters: j.Iters, Only: j.Phase, Pause: j.Pause}
 	if _, err := w.resolve(); err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}

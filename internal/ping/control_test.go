@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -13,8 +14,9 @@ var allVerbs = []verb{hello, welcome, setJob, ready, allHere, endJob, done, bye}
 // controls are messages as they are sent.
 func controls() []control {
 	j := newJob(Work{Op: Read, Iters: 50}, Rate, 1000)
+	slow := newJob(Work{Op: Write, Iters: 50, Pause: time.Millisecond}, Latency, 8)
 	return []control{
-		{Verb: hello, Version: version, Address: "shm://x"}, {Verb: welcome}, {Verb: setJob, Job: &j, Key: 1 << 63},
+		{Verb: hello, Version: version, Address: "shm://x"}, {Verb: welcome}, {Verb: setJob, Job: &j, Key: 1 << 63}, {Verb: setJob, Job: &slow},
 		{Verb: ready, Key: 7}, {Verb: allHere}, {Verb: endJob}, {Verb: done, CPU: 0.25}, {Verb: bye},
 	}
 }
@@ -56,6 +58,10 @@ func TestBadControl(t *testing.T) {
 		`{"verb":"job","job":{"op":"","phase":"rate","size":8,"warm":1,"iters":10,"slots":64}}`,
 		`{"verb":"job","job":{"op":"read","phase":"","size":8,"warm":1,"iters":10,"slots":64}}`,
 		`{"verb":"job","job":{"op":"jump","phase":"rate","size":8,"warm":1,"iters":10,"slots":64}}`,
+		`{"verb":"job","job":{"op":"tagged","phase":"latency","size":8,"warm":1,"iters":10,"slots":2,"pause":-1}}`,
+		`{"verb":"job","job":{"op":"tagged","phase":"latency","size":8,"warm":1,"iters":10,"slots":2,"pause":1000000001}}`,
+		`{"verb":"job","job":{"op":"tagged","phase":"rate","size":8,"warm":1,"iters":10,"slots":64,"pause":1}}`,
+		`{"verb":"job","job":{"op":"read","phase":"latency","size":8,"warm":1,"iters":10,"slots":64,"pause":1}}`,
 		`[]`, ``, `{"verb":7}`,
 	} {
 		if c, err := parseControl([]byte(text), allVerbs...); !errors.Is(err, ErrProtocol) {
@@ -81,7 +87,7 @@ func FuzzControl(f *testing.F) {
 		if err != nil || c.Job == nil || c.Verb != setJob {
 			return
 		}
-		if j := c.Job; j.Size < 0 || j.Slots < 1 || j.Size*j.Slots > max(slotBytes, 2*MaxSize) || j.total() < 1 || j.total() > 2*MaxIters {
+		if j := c.Job; j.Size < 0 || j.Slots < 1 || j.Size*j.Slots > max(slotBytes, 2*MaxSize) || j.total() < 1 || j.total() > 2*MaxIters || j.Pause < 0 || j.Pause > MaxPause {
 			t.Errorf("%+v", j)
 		}
 	})

@@ -70,7 +70,7 @@ func (e *end) greet(ctx context.Context, to fabric.Address) (err error) {
 
 // size measures one size.
 func (e *end) size(ctx context.Context, w Work, size int) (Result, error) {
-	res := Result{Provider: e.info.Provider, Op: w.Op, Size: size, Iters: w.iters(size)}
+	res := Result{Provider: e.info.Provider, Op: w.Op, Size: size, Iters: w.iters(size), PauseUS: float64(w.Pause.Nanoseconds()) / 1e3}
 	if w.Only != Rate {
 		m, err := e.phase(ctx, newJob(w, Latency, size))
 		if err != nil {

@@ -5,13 +5,19 @@ import (
 	"time"
 )
 
-// latency does one operation after the other, and takes the time of each. check is called at the
-// end; it may be nil.
+// latency does one operation after the other, and takes the time of each, without the pause before it. check is called
+// at the end; it may be nil.
 func (r *run) latency(ctx context.Context, one func(context.Context, int) error, check func() error) (m measured, err error) {
 	m.samples = make([]int64, 0, r.Iters)
 	start := time.Now()
-	var last, first time.Duration
+	var last time.Duration
 	for i := range r.total() {
+		if r.Pause > 0 {
+			if err := Pause(ctx, r.Pause); err != nil {
+				return m, err
+			}
+			last = time.Since(start)
+		}
 		if err := one(ctx, i); err != nil {
 			return m, err
 		}
@@ -19,12 +25,10 @@ func (r *run) latency(ctx context.Context, one func(context.Context, int) error,
 		now := time.Since(start)
 		if i >= r.Warm {
 			m.samples = append(m.samples, int64(now-last))
-		} else {
-			first = now
+			m.took += now - last
 		}
 		last = now
 	}
-	m.took = last - first
 	if err := r.settle(ctx); err != nil || check == nil {
 		return m, err
 	}

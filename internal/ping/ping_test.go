@@ -103,7 +103,9 @@ func TestRefused(t *testing.T) {
 	for name, w := range map[string]Work{
 		"op": {Op: "dance", Sizes: []int{1}}, "no size": {}, "negative": {Sizes: []int{-1}}, "too large": {Sizes: []int{MaxSize + 1}},
 		"nothing to read": {Op: Read, Sizes: []int{0}}, "iters": {Sizes: []int{1}, Iters: -1}, "many": {Sizes: []int{1}, Iters: MaxIters + 1},
-		"phase": {Sizes: []int{1}, Only: "third"},
+		"phase": {Sizes: []int{1}, Only: "third"}, "negative pause": {Sizes: []int{1}, Pause: -1},
+		"long pause": {Sizes: []int{1}, Pause: MaxPause + 1}, "pause of rates": {Sizes: []int{1}, Only: Rate, Pause: 1},
+		"pause of a read": {Op: Read, Sizes: []int{1}, Pause: 1}, "pause of a view": {Op: View, Sizes: []int{1}, Pause: 1},
 	} {
 		if err := Measure(t.Context(), Config{Provider: "loop"}, w, "loop://x", nil); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)

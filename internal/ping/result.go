@@ -9,8 +9,9 @@ import (
 type Result struct {
 	Provider string       `json:"provider"`
 	Op       Op           `json:"op"`
-	Size     int          `json:"size"`  // bytes
-	Iters    int          `json:"iters"` // of each phase
+	Size     int          `json:"size"`               // bytes
+	Iters    int          `json:"iters"`              // of each phase
+	PauseUS  float64      `json:"pause_us,omitempty"` // before each operation of the latency phase, in microseconds
 	Latency  Distribution `json:"latency_us"`
 	MBPerS   float64      `json:"mb_per_s"` // 10^6 bytes of data a second, of the rate phase
 	OpsPerS  float64      `json:"ops_per_s"`

@@ -85,10 +85,10 @@ func (w *watch) close() {
 	w.timer = nil
 }
 
-// tick says that operation i has been done: seldom of small ones, whose time it would be seen in.
+// tick says that operation i has been done: seldom of small ones, whose time it would be seen in, but always if they are seldom.
 func (r *run) tick(i int) {
 	const seldom, large = 64, 64 << 10
-	if i%seldom == 0 || r.Size >= large {
+	if i%seldom == 0 || r.Size >= large || r.Pause > 0 {
 		r.watch.moved()
 	}
 }
