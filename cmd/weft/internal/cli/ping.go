@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,7 @@ type pingOptions struct {
 	pingSide
 	op, size        string
 	iters           int
+	pause           time.Duration
 	listen, connect string
 	json            bool
 }
@@ -47,6 +49,7 @@ func newPing(env Env) *cobra.Command {
 		Example: `  weft ping
   weft ping --op read --size 4K,1M,64M
   weft ping --size 8 --wait sleep --pin same --json
+  weft ping --size 8 --wait sleep --pin apart --pause 1ms
   weft ping --listen=here          # in one terminal, and in another one:
   weft ping --connect shm://here --op view --size 1M`,
 		Long: `Start a second process and measure what operations between the two cost: latency, MB/s,
@@ -60,6 +63,10 @@ back, of read and view the whole operation. MB/s and ops/s: as many at once as f
 
 --wait says how both sides wait: spin polls and never sleeps, sleep sleeps at once;
 without it they poll for a short time and then sleep, as programs do.
+
+Without a pause hardly anybody falls asleep. --pause is a time in which nothing is done before each
+operation of the latency phase, of ` + orList(ping.Answered) + `: the peer sleeps when it comes. It is
+not part of the latency, and MB/s and ops/s are measured without it.
 
 --listen makes this process the other side of one that is started with --connect. Each has its own
 --wait and --progress, --pin must be the same; what is measured says the one that connects.
@@ -80,7 +87,8 @@ The exit code is 1 if the peer dies or data are wrong.`,
 	f := cmd.Flags()
 	f.StringVar(&opt.op, "op", string(ping.Message), "operation: "+orList(ping.Ops))
 	f.StringVar(&opt.size, "size", "8,1K,64K,1M", "bytes of an operation, as 8, 64K, 1M or 1G; several are measured one after the other")
-	f.IntVar(&opt.iters, "iters", 0, "operations of each phase; 0 is 20000, and fewer of large ones")
+	f.IntVar(&opt.iters, "iters", 0, "operations of each phase; 0 is 20000, and fewer of large ones or with --pause")
+	f.DurationVar(&opt.pause, "pause", 0, "do nothing before each operation of the latency phase, such as 1ms, up to "+ping.MaxPause.String())
 	f.Var((*nameFlag)(&opt.listen), "listen", "be the other side of a --connect, under a name or a random one")
 	f.Lookup("listen").NoOptDefVal = anyName
 	f.StringVar(&opt.connect, "connect", "", "measure with the process that listens at this `address`")
@@ -122,7 +130,7 @@ func (o *pingSide) config() (ping.Config, error) {
 
 // work checks what is to be measured.
 func (o *pingOptions) work() (ping.Work, error) {
-	w := ping.Work{Op: ping.Op(o.op), Iters: o.iters}
+	w := ping.Work{Op: ping.Op(o.op), Iters: o.iters, Pause: o.pause}
 	if !slices.Contains(ping.Ops, w.Op) {
 		return w, usagef("--op is %s, not %q", orList(ping.Ops), o.op)
 	}
@@ -135,6 +143,12 @@ func (o *pingOptions) work() (ping.Work, error) {
 	}
 	if w.Iters < 0 || w.Iters > ping.MaxIters {
 		return w, usagef("--iters %d: a number from 1 to %d, or 0 for the usual", w.Iters, ping.MaxIters)
+	}
+	if w.Pause < 0 || w.Pause > ping.MaxPause {
+		return w, usagef("--pause %v: a time up to %v, or 0 for none", w.Pause, ping.MaxPause)
+	}
+	if w.Pause > 0 && !slices.Contains(ping.Answered, w.Op) {
+		return w, usagef("--pause is for %s: the peer does not wait for a %s", orList(ping.Answered), w.Op)
 	}
 	return w, nil
 }
@@ -226,8 +240,8 @@ func (o *pingOptions) settle(given func(string) bool) error {
 		return usagef("--listen= has no name: --listen alone takes a random one")
 	case o.listen != "" && o.connect != "":
 		return usagef("--listen or --connect, not both")
-	case o.listen != "" && (given("op") || given("size") || given("iters")):
-		return usagef("--op, --size and --iters are for the side with --connect")
+	case o.listen != "" && (given("op") || given("size") || given("iters") || given("pause")):
+		return usagef("--op, --size, --iters and --pause are for the side with --connect")
 	case o.provider == "":
 		return usagef("--provider is empty")
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/ping"
 )
@@ -14,10 +15,11 @@ type pingOutput struct {
 	pin    string
 	peer   int // pid of the peer process, 0: none that is known
 	op     ping.Op
+	pause  time.Duration
 }
 
 func newPingOutput(env Env, opt *pingOptions, c ping.Config) *pingOutput {
-	return &pingOutput{output: newOutput(env.Stdout), json: opt.json, config: c, pin: opt.pin, op: ping.Op(opt.op)}
+	return &pingOutput{output: newOutput(env.Stdout), json: opt.json, config: c, pin: opt.pin, op: ping.Op(opt.op), pause: opt.pause}
 }
 
 // object prints a line of JSON.
@@ -56,6 +58,9 @@ func (o *pingOutput) head() error {
 	case ping.Ladder:
 	}
 	o.printf("%s, %s; a side that waits %s; %s progress", printable(o.config.Provider), o.op, wait, o.config.Progress)
+	if o.pause > 0 {
+		o.printf("; latency after a pause of %v", o.pause)
+	}
 	if o.pin != "" {
 		o.printf("; on %s", map[string]string{"same": "one processor", "apart": "two processors"}[o.pin])
 	}
