@@ -30,7 +30,8 @@
 // beside a goroutine that waits. In each round every row is done by Weft and, where
 // fi_pingpong has such a test, by libfabric: by that of the machine, if the program is
 // installed, and by that of the Debian root. A row has a fixed number of
-// operations; -seconds and -cpuprofile are refused.
+// operations; -seconds and -cpuprofile are refused. Where the receiver sleeps before each message,
+// the row is done by two processes that have nothing but an eventfd, too: by that one sees what of it is the kernel's.
 //
 // # Processes
 //

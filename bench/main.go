@@ -104,7 +104,7 @@ func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err err
 	f.SetOutput(stderr)
 	f.IntVar(&c.rounds, "rounds", 5, "how often each pair runs")
 	f.Float64Var(&c.seconds, "seconds", 1.2, "how long each pair is measured in a round")
-	f.StringVar(&c.table, "table", socketsTable, "what is measured: steps over `sockets` against ADIOS2, or shm: operations over shared memory against libfabric")
+	f.StringVar(&c.table, "table", socketsTable, "what is measured: steps over `sockets` against ADIOS2, or shm: operations over shared memory against libfabric, and against a bare eventfd where the receiver sleeps")
 	only := f.String("only", "", "measure the rows and paths that match this `regexp`, as \"8 MiB, queue 1, put, get, Weft → ADIOS2\"")
 	f.BoolVar(&asJSON, "json", false, "print JSON, with every sample")
 	f.StringVar(&c.profile, "cpuprofile", "", "write CPU profiles of the Weft processes to this `folder`")

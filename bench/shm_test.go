@@ -11,9 +11,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-fabric/weft/fabric"
 	"github.com/weft-fabric/weft/internal/ping"
 	"github.com/weft-fabric/weft/internal/testutil"
 )
@@ -25,6 +27,10 @@ func TestShmPlan(t *testing.T) {
 		"latency, message, 8 B, spinning":                                       3,
 		"latency, message, 64 KiB, spinning":                                    3,
 		"latency, message, 8 B, sleeping":                                       1,
+		"latency, message, 8 B, asleep":                                         1,
+		"latency, message, 8 B, asleep, bare eventfd":                           1,
+		"latency, message, 8 B, asleep(, manual progress)?(, bare eventfd)?":    4,
+		".*bare eventfd":                                                        2,
 		"latency, message, 8 B, spin, then sleep, one core":                     3,
 		"bandwidth, message, one at a time, 64 MiB, spinning":                   3,
 		"bandwidth, (message|read|write|view), 4 KiB, spinning":                 4,
@@ -38,7 +44,7 @@ func TestShmPlan(t *testing.T) {
 		}
 	}
 	for _, j := range shmPlan(regexp.MustCompile(""), nil) {
-		if j.by != weftShm {
+		if !j.ours() || j.by == bareEventfd && !j.row.asleep() {
 			t.Errorf("without peers: %v", j)
 		}
 	}
@@ -51,6 +57,32 @@ func TestShmPlan(t *testing.T) {
 				t.Errorf("%v, %s: %d iterations", r, by, n)
 			}
 		}
+	}
+}
+
+// Rows in which the receiver sleeps have pauses, a side of each on a processor of its own, and are there for both modes of
+// progress; what the processes are told has it all.
+func TestShmAsleep(t *testing.T) {
+	modes := make(map[fabric.Progress]int)
+	for _, r := range shmRows() {
+		w := shmWork{Row: r, Iters: r.iters(weftShm)}
+		work, c := w.work(), w.config()
+		if !r.asleep() {
+			if work.Pause != 0 || c.Progress != fabric.Auto {
+				t.Errorf("%v: %+v, %+v", r, work, c)
+			}
+			continue
+		}
+		modes[c.Progress]++
+		if work.Pause != time.Millisecond || work.Only != ping.Latency || c.Wait != ping.Sleep || r.Pin != ping.Apart {
+			t.Errorf("%v: %+v, %+v", r, work, c)
+		}
+		if all := time.Duration(w.Iters+w.warm()) * work.Pause; all > 2*time.Second {
+			t.Errorf("%v: pauses of %v", r, all)
+		}
+	}
+	if modes[fabric.Auto] != 1 || modes[fabric.Manual] != 1 {
+		t.Errorf("%v", modes)
 	}
 }
 
@@ -153,19 +185,19 @@ func measureShm(t *testing.T, only string, peers ...libfabric) *shmReport {
 func TestShmRows(t *testing.T) {
 	// A peer that fails is noted, and does not end the run.
 	broken := libfabric{"libfabric 0", func(ctx context.Context, _ ...string) *exec.Cmd { return command(ctx, "false") }}
-	rep := measureShm(t, "^(latency, message, 8 B, sleeping|latency, message, 8 B, spin.*one core|bandwidth, view, 64 KiB|GC pause, longest, not waiting|GC pause, p99, sleeping)", broken)
-	if len(rep.Lines) != 6 || len(rep.Loads) != 2 {
+	rep := measureShm(t, "^(latency, message, 8 B, (sleeping|asleep)|latency, message, 8 B, spin.*one core|bandwidth, view, 64 KiB|GC pause, longest, not waiting|GC pause, p99, sleeping)", broken)
+	if len(rep.Lines) != 10 || len(rep.Loads) != 2 {
 		t.Fatalf("%d lines, %d loads", len(rep.Lines), len(rep.Loads))
 	}
 	for _, l := range rep.Lines {
-		if l.By != weftShm {
+		if l.By == broken.name {
 			if l.Failed != 2 || len(l.Samples) != 0 {
 				t.Errorf("%+v", l)
 			}
 			continue
 		}
 		for i, s := range l.Samples {
-			if s.Round != i || s.Value <= 0 || s.Local <= 0 || len(l.Samples) != 2 {
+			if s.Round != i || s.Value <= 0 || s.Local <= 0 || l.Row.Metric == latency && s.Peer <= 0 || len(l.Samples) != 2 {
 				t.Errorf("%v: %+v", l.Row, s)
 			}
 		}
@@ -190,7 +222,7 @@ func TestShmSideFails(t *testing.T) {
 		"talk":   `case $1 in ping-peer) echo shm://x; exec cat;; *) echo no such thing;; esac`,
 	} {
 		r := &shmRunner{config: config{self: []string{"/bin/sh", "-c", script, "x"}}}
-		if _, err := r.pair(t.Context(), w); err == nil || !strings.Contains(err.Error(), "no such thing") {
+		if _, err := r.pair(t.Context(), w, pingSides); err == nil || !strings.Contains(err.Error(), "no such thing") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -229,12 +261,15 @@ func exampleShm() *shmReport {
 	small := shmRow{Metric: latency, Op: ping.Message, Size: 8, Wait: ping.Spin}
 	one := shmRow{Metric: latency, Op: ping.Message, Size: 8, Pin: ping.Same}
 	large := shmRow{Metric: bandwidth, Op: ping.Message, Size: 1 << 20, Wait: ping.Spin, Single: true}
+	asleep := shmRow{Metric: latency, Op: ping.Message, Size: 8, Wait: ping.Sleep, Pause: 2 * time.Millisecond}
+	manual := asleep
+	manual.Manual = true
 	view := shmRow{Metric: bandwidth, Op: ping.View, Size: 64 << 20, Wait: ping.Spin}
 	old, recent := software("libfabric 1.17.0"), software("libfabric 2.1.0")
 	return &shmReport{
 		Machine: machine{CPU: "Example CPU", CPUs: 2, Kernel: "6.1", Arch: "amd64", Go: "go1.26.8"},
 		Loads:   []float64{0, 0.01, 0.05},
-		Peers:   []software{old, recent},
+		Peers:   []software{old, recent, bareEventfd},
 		Notes:   []string{"something is missing\nmore"},
 		Lines: []shmLine{
 			{Row: small, By: weftShm, Samples: of(0.06, 0.07, 0.065)},
@@ -243,6 +278,9 @@ func exampleShm() *shmReport {
 			{Row: one, By: weftShm, Samples: of(3, 2, 4)},
 			{Row: one, By: old, Samples: of(4000, 4000, 4000)},
 			{Row: one, By: recent, Failed: 3},
+			{Row: asleep, By: weftShm, Samples: of(30, 40, 20)},
+			{Row: asleep, By: bareEventfd, Samples: of(20, 20, 20)},
+			{Row: manual, By: weftShm, Samples: of(30, 30, 30)},
 			{Row: large, By: weftShm, Samples: of(20, 22, 24)},
 			{Row: large, By: recent, Samples: of(10, 11, 12)},
 			{Row: view, By: weftShm, Samples: of(30, 30, 30)},

@@ -31,11 +31,18 @@ type shmWork struct {
 }
 
 func (w *shmWork) config() ping.Config {
-	return ping.Config{Provider: "shm", Wait: w.Row.Wait}
+	c := ping.Config{Provider: "shm", Wait: w.Row.Wait}
+	if w.Row.Manual {
+		c.Progress = fabric.Manual
+	}
+	return c
 }
 
+// warm is how often a bare operation is done before those that count: about as often as one of ours.
+func (w *shmWork) warm() int { return w.Iters/10 + 1 }
+
 func (w *shmWork) work() ping.Work {
-	p := ping.Work{Op: w.Row.Op, Sizes: []int{w.Row.Size}, Iters: w.Iters, Only: ping.Rate}
+	p := ping.Work{Op: w.Row.Op, Sizes: []int{w.Row.Size}, Iters: w.Iters, Only: ping.Rate, Pause: w.Row.Pause}
 	if w.Row.Metric == latency || w.Row.Single {
 		p.Only = ping.Latency
 	}
@@ -53,6 +60,8 @@ func shmMain(ctx context.Context, args []string) error {
 	}
 	out := json.NewEncoder(os.Stdout)
 	switch args[0] {
+	case bareWord, barePeerWord:
+		return bareMain(ctx, args[0], w)
 	case pingPeerWord:
 		return ping.Serve(ctx, w.config(), func(a fabric.Address) error {
 			_, err := fmt.Println(a)
@@ -162,5 +171,5 @@ func collectGarbage(ctx context.Context, times int) (list []time.Duration, err e
 
 // isShmWord reports whether a first argument is one of these processes'.
 func isShmWord(s string) bool {
-	return slices.Contains([]string{pingWord, pingPeerWord, pauseWord}, s)
+	return slices.Contains([]string{pingWord, pingPeerWord, pauseWord, bareWord, barePeerWord}, s)
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/ping"
 )
@@ -42,13 +44,25 @@ type shmRow struct {
 	Pin    ping.Pin  `json:"pin,omitempty"`
 	Single bool      `json:"single,omitempty"` // bandwidth: one operation at a time, as fi_pingpong has it
 	Idle   bool      `json:"idle,omitempty"`   // of pauses: nobody waits for anything
+	// Latency: nothing is done for so long before each operation, so that who sleeps while it waits is asleep.
+	Pause  time.Duration `json:"pause_ns,omitempty"`
+	Manual bool          `json:"manual,omitempty"` // progress
 }
+
+// asleep reports whether the receiver sleeps when an operation begins.
+func (r shmRow) asleep() bool { return r.Pause > 0 && r.Wait == ping.Sleep }
 
 // waiting is the row's way to wait in words.
 func (r shmRow) waiting() string {
 	s := map[ping.Wait]string{ping.Spin: "spinning", ping.Sleep: "sleeping", ping.Ladder: "spin, then sleep"}[r.Wait]
 	if r.Metric.ofPause() && r.Idle {
 		s = "not waiting"
+	}
+	if r.asleep() {
+		s = "asleep"
+	}
+	if r.Manual {
+		s += ", manual progress"
 	}
 	if r.Pin == ping.Same {
 		s += ", one core"
@@ -82,7 +96,10 @@ func (r shmRow) iters(k software) int {
 		return pauses
 	}
 	const slowly = 100 // libfabric with both sides on one core takes milliseconds
+	const pausing = time.Second
 	switch {
+	case r.Pause > 0:
+		return int(pausing / r.Pause)
 	case r.Pin == ping.Same && k != weftShm:
 		return slowly
 	case r.Wait == ping.Sleep || r.Pin == ping.Same:
@@ -100,6 +117,9 @@ func shmRows() []shmRow {
 			list = append(list, shmRow{Metric: latency, Op: ping.Message, Size: size, Wait: how.Wait, Pin: how.Pin})
 		}
 	}
+	for _, manual := range []bool{false, true} {
+		list = append(list, shmRow{Metric: latency, Op: ping.Message, Size: 8, Wait: ping.Sleep, Pin: ping.Apart, Pause: time.Millisecond, Manual: manual})
+	}
 	sizes := []int{4 << 10, 64 << 10, 1 << 20, 64 << 20}
 	for _, size := range sizes {
 		list = append(list, shmRow{Metric: bandwidth, Op: ping.Message, Size: size, Wait: ping.Spin, Pin: ping.Apart, Single: true})
@@ -116,7 +136,7 @@ func shmRows() []shmRow {
 	return list
 }
 
-// software is who does the work of a row: Weft, or a release of libfabric.
+// software is who does the work of a row: Weft, a release of libfabric, or nobody but the kernel.
 type software string
 
 const weftShm software = "Weft"
@@ -129,13 +149,27 @@ type shmJob struct {
 
 func (j shmJob) String() string { return fmt.Sprintf("%v, %s", j.row, j.by) }
 
+// ours reports whether we do it ourselves.
+func (j shmJob) ours() bool { return j.by == weftShm || j.by == bareEventfd }
+
+// can reports whether the software has such a test.
+func (j shmJob) can() bool {
+	switch j.by {
+	case weftShm:
+		return true
+	case bareEventfd:
+		return j.row.asleep()
+	}
+	return j.row.peered()
+}
+
 // shmPlan lists the jobs of a round: all software of a row after each other.
 func shmPlan(only *regexp.Regexp, peers []software) []shmJob {
 	var jobs []shmJob
 	for _, r := range shmRows() {
-		for _, by := range append([]software{weftShm}, peers...) {
+		for _, by := range slices.Concat([]software{weftShm}, peers, []software{bareEventfd}) {
 			j := shmJob{r, by}
-			if (by == weftShm || r.peered()) && only.MatchString(j.String()) {
+			if j.can() && only.MatchString(j.String()) {
 				jobs = append(jobs, j)
 			}
 		}

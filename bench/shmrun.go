@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +29,7 @@ type shmReport struct {
 	Machine machine    `json:"machine"`
 	Loads   []float64  `json:"loads"`
 	Notes   []string   `json:"notes,omitempty"` // what is missing, and why
-	Peers   []software `json:"peers"`
+	Peers   []software `json:"peers"`           // with whom something is compared
 	Lines   []shmLine  `json:"lines"`
 }
 
@@ -64,6 +66,9 @@ func runShm(ctx context.Context, c config) (*shmReport, error) {
 	if len(jobs) == 0 {
 		return nil, errNothing
 	}
+	if slices.ContainsFunc(jobs, func(j shmJob) bool { return j.by == bareEventfd }) {
+		rep.Peers = append(rep.Peers, bareEventfd)
+	}
 	return rep, r.measure(ctx, rep, jobs)
 }
 
@@ -85,7 +90,7 @@ func (r *shmRunner) measure(ctx context.Context, rep *shmReport, jobs []shmJob) 
 			switch {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
-			case err != nil && j.by == weftShm:
+			case err != nil && j.ours():
 				return fmt.Errorf("round %d, %v: %w", round+1, j, err)
 			case err != nil:
 				l.Failed++
@@ -106,7 +111,7 @@ const jobLimit = 60 * time.Second
 func (r *shmRunner) job(ctx context.Context, j shmJob) (shmSample, error) {
 	ctx, cancel := context.WithTimeout(ctx, jobLimit)
 	defer cancel()
-	if j.by != weftShm {
+	if !j.ours() {
 		for _, p := range r.peers {
 			if p.name == j.by {
 				return p.pingpong(ctx, j.row)
@@ -117,10 +122,32 @@ func (r *shmRunner) job(ctx context.Context, j shmJob) (shmSample, error) {
 	if r.most > 0 {
 		w.Iters = min(w.Iters, r.most)
 	}
-	if j.row.Metric.ofPause() {
+	switch {
+	case j.row.Metric.ofPause():
 		return r.pause(ctx, w)
+	case j.by == bareEventfd:
+		return r.bare(ctx, w)
 	}
-	return r.pair(ctx, w)
+	return r.pair(ctx, w, pingSides)
+}
+
+// shmSides are two processes that belong together.
+type shmSides struct {
+	what             string     // who they are
+	measures, serves string     // their first arguments
+	files            []*os.File // that both get
+}
+
+var pingSides = shmSides{what: string(weftShm), measures: pingWord, serves: pingPeerWord}
+
+// bare runs both sides of a bare ping-pong.
+func (r *shmRunner) bare(ctx context.Context, w shmWork) (shmSample, error) {
+	files, err := newCounters()
+	if err != nil {
+		return shmSample{}, err
+	}
+	defer closeFiles(files)
+	return r.pair(ctx, w, shmSides{string(bareEventfd), bareWord, barePeerWord, files})
 }
 
 // process makes the command of a Weft process.
@@ -146,7 +173,7 @@ func (r *shmRunner) pause(ctx context.Context, w shmWork) (shmSample, error) {
 }
 
 // pair runs both sides.
-func (r *shmRunner) pair(ctx context.Context, w shmWork) (shmSample, error) {
+func (r *shmRunner) pair(ctx context.Context, w shmWork, sides shmSides) (shmSample, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	anywhere := func(start func() error) error { return start() }
@@ -159,11 +186,11 @@ func (r *shmRunner) pair(ctx context.Context, w shmWork) (shmSample, error) {
 		here = func(start func() error) error { return ping.StartOn(local, start) }
 		there = func(start func() error) error { return ping.StartOn(peer, start) }
 	}
-	server, addr, err := r.serve(ctx, w, there)
+	server, addr, err := r.serve(ctx, w, sides, there)
 	if err != nil {
 		return shmSample{}, err
 	}
-	s, err := r.measureAt(ctx, w, addr, here)
+	s, err := r.measureAt(ctx, w, sides, addr, here)
 	cancel()
 	_ = server.Wait() // it has served, or it was killed
 	if errs := server.Stderr.(*strings.Builder).String(); err != nil && errs != "" {
@@ -173,13 +200,14 @@ func (r *shmRunner) pair(ctx context.Context, w shmWork) (shmSample, error) {
 }
 
 // measureAt runs the side that measures.
-func (r *shmRunner) measureAt(ctx context.Context, w shmWork, addr string, place func(func() error) error) (shmSample, error) {
-	cmd, err := r.process(ctx, pingWord, w, addr)
+func (r *shmRunner) measureAt(ctx context.Context, w shmWork, sides shmSides, addr string, place func(func() error) error) (shmSample, error) {
+	cmd, err := r.process(ctx, sides.measures, w, addr)
 	if err != nil {
 		return shmSample{}, err
 	}
+	cmd.ExtraFiles = sides.files
 	var p *process
-	if err := place(func() (err error) { p, err = start("Weft", cmd); return err }); err != nil {
+	if err := place(func() (err error) { p, err = start(sides.what, cmd); return err }); err != nil {
 		return shmSample{}, err
 	}
 	<-p.done
@@ -187,11 +215,12 @@ func (r *shmRunner) measureAt(ctx context.Context, w shmWork, addr string, place
 }
 
 // serve starts the side that serves, and waits for its address.
-func (r *shmRunner) serve(ctx context.Context, w shmWork, place func(func() error) error) (*exec.Cmd, string, error) {
-	cmd, err := r.process(ctx, pingPeerWord, w, "")
+func (r *shmRunner) serve(ctx context.Context, w shmWork, sides shmSides, place func(func() error) error) (*exec.Cmd, string, error) {
+	cmd, err := r.process(ctx, sides.serves, w, "")
 	if err != nil {
 		return nil, "", err
 	}
+	cmd.ExtraFiles = sides.files
 	errs := new(strings.Builder)
 	cmd.Stderr = errs
 	if _, err := cmd.StdinPipe(); err != nil { // open as long as we live
