@@ -12,7 +12,8 @@
 #   releases   two releases of ADIOS2 at once, and weft pipe between them
 #   law        the law for providers of package fabric, with full counts: loop, and shm over one, two and four processes
 #   conformance  the law in small counts, 20 times with the race detector: under hooks, without features of the kernel, in
-#              sandboxes, for other users, in other namespaces
+#              sandboxes, for other users, in other namespaces; in each of these the groups that it could matter to
+#   surroundings  the same, once, with all groups in each of these
 #   shmdeaths  kill -9 and stops of either side of shm at random moments
 #   closes     close during everything; waits that nobody satisfies
 #   computes   remote memory access while the target computes
@@ -22,13 +23,14 @@
 #   rest       all other tests called TestSoak...
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-all=(matrix launchers histories deaths cycles streams releases law conformance shmdeaths closes computes hostile idle reports rest)
+all=(matrix launchers histories deaths cycles streams releases law conformance surroundings shmdeaths closes computes hostile idle reports rest)
 
 # What each line runs: packages, and a pattern for go test -run.
 declare -A packages=(
 	[matrix]=./interop [launchers]=./interop [histories]=./sst/internal/cp [deaths]="./interop ./sst/cohort"
 	[cycles]=./interop [streams]="./interop ./sst" [releases]=./interop [reports]=./...
 	[law]="./fabric/fabrictest ./prov/shm" [conformance]="./fabric/fabrictest ./prov/shm ./prov/hook"
+	[surroundings]="./fabric/fabrictest ./prov/shm ./prov/hook"
 	[shmdeaths]=./prov/shm [closes]="./fabric/fabrictest ./prov/shm" [computes]="./fabric/fabrictest ./prov/shm"
 	[hostile]="./internal/shmem ./prov/shm" [idle]="./fabric/fabrictest ./prov/shm"
 	[rest]=$(go list ./... | grep -vE '/prov/(shm|hook)$' | tr '\n' ' ')
@@ -42,7 +44,8 @@ declare -A pattern=(
 	[streams]='^Test(Soak)?F05'
 	[releases]='^TestSoak(Releases|PipeBetween|Newer|Sid|LateActivation)'
 	[law]='^Test(SoakConformance|Loop)$'
-	[conformance]='^TestSoak(Conformance|Without|F38|Across|OrdinaryUser)|^TestLoop$'
+	[conformance]='^TestSoak(Conformance|Without|F38|Forced|Across|OrdinaryUser)|^TestLoop$'
+	[surroundings]='^TestSoak(Conformance|Without|F38|Forced|Across|OrdinaryUser)|^TestLoop$'
 	[shmdeaths]='^TestSoakConformance$/^procs=2$/./^(exit|death|one-dies|kill|stop|names|stale|viewer-dies|view-outlives)|^TestF31'
 	[closes]='^TestSoakConformance$/^procs=1$/./^(wait-ends|close-|never|cycles)|^TestLoop$/./^(wait-ends|close-|never|cycles)'
 	[computes]='^TestSoakConformance$/^procs=2$/./^(compute-|first)|^TestLoop$/./^(compute-|first)'
@@ -65,7 +68,8 @@ run() {
 	case $1 in
 	matrix | deaths) flags+=(-parallel $((2 * $(nproc) + 1))) ;;
 	streams | closes | hostile) flags+=(-race) ;;
-	conformance) flags+=(-race -count=20) soak=wide ;;
+	conformance) flags+=(-race -count=20) soak= ;;
+	surroundings) flags+=(-race) soak=wide ;;
 	reports | rest) flags+=(-skip "$elsewhere") ;;
 	esac
 	# shellcheck disable=SC2086 # a list of packages
