@@ -21,6 +21,7 @@ type Poller struct {
 	ticket uint64
 	found  [pollBatch]unix.EpollEvent
 	ready  func(uintptr) bool // made once; called while parked
+	asked  bool               // by ready, in this Park
 
 	kicked atomic.Bool
 	closed atomic.Bool
@@ -102,7 +103,7 @@ func (p *Poller) Poll(events []Event) (int, error) {
 
 // Park sleeps until something is ready, or the context ends, or wake is closed or has a value, or Kick
 // was called since the last Park (each is nil but the context, whose error it returns, and a close of the Poller,
-// ErrClosed). It takes no thread and no timer. With a nil wake and a context that cannot end it starts no goroutine either; else a
+// ErrClosed). It may return for no reason. It takes no thread and no timer. With a nil wake and a context that cannot end it starts no goroutine either; else a
 // goroutine watches them and has ended when Park returns.
 func (p *Poller) Park(ctx context.Context, wake <-chan struct{}) error {
 	if err := ctx.Err(); err != nil {
@@ -146,6 +147,7 @@ func (p *Poller) Kick() {
 // sleep is Park without a context.
 func (p *Poller) sleep() error {
 	for {
+		p.asked = false
 		err := p.raw.Read(p.ready)
 		switch {
 		case err == nil:
@@ -169,11 +171,13 @@ func (p *Poller) sleep() error {
 }
 
 // isReady says whether a parked goroutine goes on. It takes no event away. The runtime has been told
-// to wake us before it is called, so what comes after it is not missed.
+// to wake us before it is called, so what comes after it is not missed; and who was woken does not ask the kernel
+// once more, which costs a microsecond.
 func (p *Poller) isReady(fd uintptr) bool {
-	if p.kicked.Load() {
+	if p.asked || p.kicked.Load() {
 		return true
 	}
+	p.asked = true
 	fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(fds[:], 0)
 	return n != 0 || err != nil && err != unix.EINTR

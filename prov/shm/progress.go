@@ -16,19 +16,32 @@ const (
 	socketPolls    = 256 // one poll in so many looks at descriptors
 )
 
-// Poll moves all that can move now. It is called by the core with the lock held.
+// Poll moves all that can move now. It is called by the core with the lock held. Descriptors come after the rings and, since to look
+// at them costs calls of the kernel, only when those are empty, or now and then: who was woken for a message gets it first.
 func (d *domain) Poll() bool {
-	moved := false
 	d.ticks++
-	// While it is armed, a program's own event loop may have seen a bell, and waits for the next.
-	if d.news.Load() || d.epoch&1 == 1 || d.ticks%socketPolls == 0 {
-		d.news.Store(false)
-		moved = d.poll()
-		moved = d.mourn() || moved
-	}
 	if len(d.restart) > 0 {
 		d.resume()
 	}
+	moved := d.pollPairs()
+	// While it is armed, a program's own event loop may have seen a bell, and waits for the next.
+	if d.news.Load() && !moved || d.epoch&1 == 1 || d.ticks%socketPolls == 0 {
+		d.news.Store(false)
+		moved = d.poll() || moved
+		moved = d.mourn() || moved
+	}
+	if len(d.dirty) > 0 {
+		d.Flush()
+	}
+	if len(d.dead) > 0 || d.gone {
+		d.reap()
+	}
+	return moved
+}
+
+// pollPairs moves what can move in all pairs.
+func (d *domain) pollPairs() bool {
+	moved := false
 	for i := 0; i < len(d.pairs); i++ {
 		p := d.pairs[i]
 		if p.quiet() {
@@ -40,12 +53,6 @@ func (d *domain) Poll() bool {
 		if i < len(d.pairs) && d.pairs[i] != p {
 			i-- // it ended
 		}
-	}
-	if len(d.dirty) > 0 {
-		d.Flush()
-	}
-	if len(d.dead) > 0 || d.gone {
-		d.reap()
 	}
 	return moved
 }
