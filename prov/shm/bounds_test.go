@@ -39,7 +39,7 @@ func TestGarbageLeftBehind(t *testing.T) {
 	go func() {
 		defer close(done)
 		a.d.core.Lock()
-		a.d.news.Store(true) // so that it hears of the end first
+		a.d.poll() // so that it hears of the end first
 		a.d.core.Progress()
 		a.d.core.Unlock()
 	}()

@@ -25,7 +25,7 @@ func joined(t testing.TB, e provider.EndpointConfig) (a, b *side, ab, ba provide
 func (s *side) poll() bool {
 	s.d.core.Lock()
 	defer s.d.core.Unlock()
-	s.d.news.Store(true)
+	s.d.ticks = socketPolls - 1
 	return s.d.Poll()
 }
 
