@@ -23,24 +23,6 @@ func (d *domain) Poll() bool {
 	if len(d.restart) > 0 {
 		d.resume()
 	}
-	moved := d.pollPairs()
-	// While it is armed, a program's own event loop may have seen a bell, and waits for the next.
-	if d.news.Load() && !moved || d.epoch&1 == 1 || d.ticks%socketPolls == 0 {
-		d.news.Store(false)
-		moved = d.poll() || moved
-		moved = d.mourn() || moved
-	}
-	if len(d.dirty) > 0 {
-		d.Flush()
-	}
-	if len(d.dead) > 0 || d.gone {
-		d.reap()
-	}
-	return moved
-}
-
-// pollPairs moves what can move in all pairs.
-func (d *domain) pollPairs() bool {
 	moved := false
 	for i := 0; i < len(d.pairs); i++ {
 		p := d.pairs[i]
@@ -53,6 +35,18 @@ func (d *domain) pollPairs() bool {
 		if i < len(d.pairs) && d.pairs[i] != p {
 			i-- // it ended
 		}
+	}
+	// While it is armed, a program's own event loop may have seen a bell, and waits for the next.
+	if d.news.Load() && !moved || d.epoch&1 == 1 || d.ticks%socketPolls == 0 {
+		d.news.Store(false)
+		moved = d.poll() || moved
+		moved = d.mourn() || moved
+	}
+	if len(d.dirty) > 0 {
+		d.Flush()
+	}
+	if len(d.dead) > 0 || d.gone {
+		d.reap()
 	}
 	return moved
 }
