@@ -34,6 +34,7 @@ type agent struct {
 	stormed *slots // of the last storm
 	events  events
 	log     journal
+	spins   spins
 
 	// ballast is resident memory of a child that will be killed: the kernel tears it down before others hear
 	// of the death.
@@ -61,7 +62,7 @@ func (a *agent) carry(r request, out *reply) error {
 	if r.Verb == "open" {
 		return a.open(*r.Open, out)
 	}
-	if a.d == nil && !slices.Contains([]string{"close", "usage", "spin", "ballast", "descriptors"}, r.Verb) {
+	if a.d == nil && !slices.Contains([]string{"close", "usage", "spin", "stop-spin", "ballast", "descriptors"}, r.Verb) {
 		return fmt.Errorf("%s: nothing is open: %w", r.Verb, errNothing)
 	}
 	for _, verbs := range []func(request, *reply) (bool, error){a.objects, a.memory, a.work, a.state} {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -36,7 +35,9 @@ func (a *agent) work(r request, out *reply) (bool, error) {
 	case "join-storm":
 		err = a.joinStorm(time.Duration(r.Millis)*time.Millisecond, out)
 	case "spin":
-		out.Base = spin(time.Duration(r.Millis)*time.Millisecond, r.N)
+		a.spins.begin(r.N)
+	case "stop-spin":
+		out.Base = a.spins.end()
 	default:
 		return false, nil
 	}
@@ -61,22 +62,6 @@ func packAll(list []provider.Completion) []done {
 		packed = append(packed, packDone(c))
 	}
 	return packed
-}
-
-// spin computes, and calls nothing, with n goroutines besides its own; it returns something that has to be computed.
-func spin(d time.Duration, n int) uint64 {
-	var others sync.WaitGroup
-	defer others.Wait()
-	for range n {
-		others.Go(func() { spin(d, 0) })
-	}
-	var x uint64
-	for end := time.Now().Add(d); time.Now().Before(end); {
-		for range 1000 {
-			x = x*6364136223846793005 + 1
-		}
-	}
-	return x
 }
 
 // viewing carries out what is about views; r.Buf is the view.

@@ -2,7 +2,6 @@ package fabrictest
 
 import (
 	"runtime"
-	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/testutil"
@@ -55,28 +54,16 @@ func (e *env) acquaint(a, b *side, to provider.Peer) {
 	b.do(request{Verb: "quiet"})
 }
 
-// computing runs do while b calls nothing: another process really computes, with so many goroutines. On a machine that is busy with other
-// things do may take longer than that, and tells nothing; then b computes for longer.
+// computing runs do while b calls nothing: another process really computes, with so many goroutines, until do is done.
 func (e *env) computing(b *side, goroutines int, do func()) {
 	e.Helper()
 	if b.remote == nil {
 		do()
 		return
 	}
-	var took time.Duration
-	for long := 400 * time.Millisecond; long <= 7*time.Second; long *= 2 {
-		b.start(request{Verb: "spin", N: goroutines - 1, Millis: int(long / time.Millisecond)})
-		began := time.Now()
-		do()
-		took = time.Since(began)
-		if _, err := b.join(); err != nil {
-			e.Fatal(err)
-		}
-		if took <= long {
-			return
-		}
-	}
-	e.Errorf("it took %v: not before the target, which computed all the time, called something", took)
+	b.do(request{Verb: "spin", N: goroutines})
+	do()
+	b.do(request{Verb: "stop-spin"})
 }
 
 // testComputePrivate: 1000 reads of private memory are outstanding at once while the target computes; its progress serves them.

@@ -649,7 +649,10 @@ func crossFaults() []fault {
 			}}
 		}},
 		{group: "stop-F34", name: "a call waits for the peer", make: func(testing.TB) *mutant {
-			return &mutant{stats: func(*provider.Stats) { pause(1100 * time.Millisecond) }}
+			var once sync.Once
+			return &mutant{stats: func(*provider.Stats) {
+				once.Do(func() { pause(5 * time.Second) }) // five times what it may: more than a busy machine explains
+			}}
 		}},
 		{group: "others-go-on-F34", name: "others wait too", make: func(testing.TB) *mutant {
 			return &mutant{done: func(c *provider.Completion) int {
