@@ -13,7 +13,8 @@ const (
 	controlRecords = 64
 	copyBytes      = 256 << 10
 	drainRounds    = 4
-	socketPolls    = 256 // one poll in so many looks at descriptors
+	socketPolls    = 256 // one poll in so many looks at descriptors,
+	recordPolls    = 4   // where a message counts for so many: a program may do much for each
 )
 
 // Poll moves all that can move now. It is called by the core with the lock held. Descriptors come after the rings and, since to look
@@ -37,7 +38,8 @@ func (d *domain) Poll() bool {
 		}
 	}
 	// While it is armed, a program's own event loop may have seen a bell, and waits for the next.
-	if d.news.Load() && !moved || d.epoch&1 == 1 || d.ticks%socketPolls == 0 {
+	if d.news.Load() && !moved || d.epoch&1 == 1 || d.ticks >= socketPolls {
+		d.ticks = 0
 		d.news.Store(false)
 		moved = d.poll() || moved
 		moved = d.mourn() || moved
@@ -237,6 +239,7 @@ func (p *pair) readData() bool {
 		if b == nil {
 			break
 		}
+		p.d.ticks += recordPolls
 		if p.takeShort(b) {
 			moved, matched = true, true
 			if p.dataIn.Advance() {

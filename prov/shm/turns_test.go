@@ -233,3 +233,30 @@ func TestSocketIsReadInTurns(t *testing.T) {
 		}
 	}
 }
+
+// Who handles message after message is told of a death before long, although each poll finds something.
+func TestDeathAmongMessages(t *testing.T) {
+	s := newSide(t, provider.DomainConfig{Progress: provider.Manual}, provider.EndpointConfig{})
+	talks := newSide(t, provider.DomainConfig{Progress: provider.Manual}, provider.EndpointConfig{})
+	goes := newSide(t, provider.DomainConfig{Progress: provider.Manual}, provider.EndpointConfig{})
+	toTalks, toGoes, back := s.insert(talks.ep.Address()), s.insert(goes.ep.Address()), talks.insert(s.ep.Address())
+	s.must(s.ep.Send(mk(make([]byte, 8), toTalks, 1)))
+	s.must(s.ep.Send(mk(make([]byte, 8), toGoes, 1)))
+	progress(t, "connected", func() bool { return s.peerState(toTalks) == "connected" && s.peerState(toGoes) == "connected" }, s, talks, goes)
+	s.drainSome()
+	s.must(s.ep.Recv(provider.Op{Local: provider.Segment{Bytes: make([]byte, 8)}, Peer: toGoes, Flags: provider.Directed, Context: 9}))
+	s.must(goes.d.Close())
+	for range 4 { // what a Wait of a program finds is one message or more
+		talks.must(talks.ep.Send(mk(make([]byte, 8), back, 2)))
+	}
+	for polls := 0; s.peerState(toGoes) == "connected"; polls++ {
+		if polls > socketPolls/recordPolls {
+			t.Fatalf("not seen after %d polls, each with a message", polls)
+		}
+		talks.must(talks.ep.Send(mk(make([]byte, 8), back, 2)))
+		talks.drainSome()
+		s.d.core.Lock()
+		s.d.Poll()
+		s.d.core.Unlock()
+	}
+}
