@@ -67,7 +67,7 @@ func testWays(e *env) {
 func testWaitEnds(e *env) {
 	a, b := e.directs()
 	idle := a.queue(e)
-	e.waitWithTraffic(a, b, idle)
+	e.promptly("a deadline beside traffic", func() time.Duration { return e.waitWithTraffic(a, b, idle) })
 	for range testutil.Count(e, 1, 50) {
 		for _, waiters := range []int{1, 8} {
 			e.promptly("cancel", func() time.Duration { return e.waitCancelled(idle, waiters) })
@@ -102,29 +102,27 @@ func (d *direct) queue(e *env) queue {
 	return q
 }
 
-// waitWithTraffic waits on an idle queue while others are busy.
-func (e *env) waitWithTraffic(a, b *direct, idle queue) {
+// waitWithTraffic waits on an idle queue while others are busy, and says how much longer than it was to.
+func (e *env) waitWithTraffic(a, b *direct, idle queue) time.Duration {
 	e.Helper()
 	limit := time.Duration(testutil.Count(e, 300, 2000)) * time.Millisecond
-	late := e.lateness()
-	defer late.stop()
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	done := make(chan struct{})
+	ends := make(chan ended, 1)
 	go func() {
-		defer close(done)
 		var c [1]provider.Completion
 		n, err := idle.Wait(ctx, c[:])
-		took := time.Since(began)
-		if n != 0 || !errors.Is(err, context.DeadlineExceeded) || took < limit || took > limit+endBound+late.worst() {
-			e.Errorf("a wait of %v for nothing ended after %v with %d completions and %v", limit, took, n, err)
-		}
+		ends <- ended{n, err, time.Now()}
 	}()
 	for {
 		select {
-		case <-done:
-			return
+		case end := <-ends:
+			took := end.when.Sub(began)
+			if end.n != 0 || !errors.Is(end.err, context.DeadlineExceeded) || took < limit {
+				e.Errorf("a wait of %v for nothing ended after %v with %d completions and %v", limit, took, end.n, end.err)
+			}
+			return took - limit
 		default:
 			e.pingOnce(a, b)
 		}
