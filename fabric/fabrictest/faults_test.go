@@ -92,7 +92,7 @@ func replaces(old, with error) func(testing.TB) *mutant {
 // turned makes a mutant whose errors of one kind say things in the other order.
 func turned(which error) func(testing.TB) *mutant {
 	format := "so it is: %w"
-	if which == provider.ErrKey { //nolint:errorlint // it says which mutant is wanted
+	if which == provider.ErrKey {
 		format = "%w: so it is"
 	}
 	return func(testing.TB) *mutant {

@@ -227,7 +227,7 @@ func (e *env) refused(a *side, what string, op opSpec, want error) {
 	if !ok || oe.Addr == "" || oe.Op == "" || oe.Provider != e.c.Provider {
 		e.Fatalf("%s: %#v does not name operation, provider and peer", what, err)
 	}
-	if err := outOfOrder(err); err != nil {
-		e.Fatalf("%s: %v", what, err)
+	if text := outOfOrder(err); text != "" {
+		e.Fatalf("%s: %s", what, text)
 	}
 }

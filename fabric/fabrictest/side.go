@@ -233,8 +233,8 @@ func (s *side) tryTake(n int, limit time.Duration) ([]provider.Completion, error
 	r, err := s.try(request{Verb: "take", N: n, Millis: int(limit / time.Millisecond)})
 	taken := unpackAll(r.Done)
 	for _, c := range taken {
-		if err := outOfOrder(c.Err); err != nil {
-			s.e.Errorf("a completion of %v: %v", c.Kind, err)
+		if text := outOfOrder(c.Err); text != "" {
+			s.e.Errorf("a completion of %v: %s", c.Kind, text)
 		}
 	}
 	return taken, err

@@ -14,7 +14,7 @@ func wants(t *testing.T, c provider.Completion, want error, addr provider.Addres
 	var oe *provider.OpError
 	if !errors.Is(c.Err, want) || !errors.As(c.Err, &oe) || oe.Addr != addr || oe.Provider != Name {
 		t.Errorf("context %d: %v, want %v of %q", c.Context, c.Err, want, addr)
-	} else if (want == provider.ErrPeerGone || want == provider.ErrUnreachable) && !strings.HasPrefix(oe.Err.Error(), want.Error()) { //nolint:errorlint // it says what is wanted
+	} else if (want == provider.ErrPeerGone || want == provider.ErrUnreachable) && !strings.HasPrefix(oe.Err.Error(), want.Error()) {
 		t.Errorf("%q does not say first what became of the peer", oe)
 	}
 }
