@@ -2,6 +2,8 @@
 //
 //	go run ./examples/fabric-libfabric target NAME
 //	go run ./examples/fabric-libfabric initiator NAME
+//
+// In place of NAME the initiator takes the address that the target prints, too; it is in quotes for the shell.
 package main
 
 import (
@@ -9,6 +11,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/weft-fabric/weft/fabric"
 	_ "github.com/weft-fabric/weft/prov/shm"
@@ -19,7 +22,7 @@ const askTag, keyTag = 1, 2
 
 func main() {
 	if len(os.Args) != 3 || os.Args[1] != "target" && os.Args[1] != "initiator" {
-		log.Fatal("usage: fabric-libfabric target|initiator NAME")
+		log.Fatal("usage: fabric-libfabric target NAME | fabric-libfabric initiator NAME|ADDRESS")
 	}
 	infos, err := fabric.Discover(context.Background(), fabric.Hints{Provider: "shm", Caps: fabric.Tagged | fabric.RMA}) // fi_getinfo
 	if err != nil {
@@ -40,7 +43,7 @@ func main() {
 		mem, err := d.Alloc(4096, fabric.PeerRead) // memory that peers of the node can map; fi_mr_reg is Register
 		check(err)
 		copy(mem.Bytes(), "one-sided")
-		fmt.Println("target at", ep.Address())
+		fmt.Printf("target at '%s'\n", ep.Address())
 		for { // reads need nothing of this loop, which tells the key to whoever asks
 			check(ep.RecvTagged(fabric.Op{Tag: askTag})) // fi_trecv
 			c := wait(cq)                                // fi_cq_readfrom
@@ -55,7 +58,7 @@ func main() {
 			}
 		}
 	}
-	target, err := d.Insert(fabric.Address("shm://" + os.Args[2])) // fi_av_insert
+	target, err := d.Insert(address(os.Args[2])) // fi_av_insert
 	check(err)
 	check(ep.RecvTagged(fabric.Op{Tag: keyTag, Peer: target, Flags: fabric.Directed}))
 	check(ep.SendTagged(fabric.Op{Tag: askTag, Peer: target, Flags: fabric.Quiet})) // no completion, unless it fails
@@ -74,6 +77,14 @@ func wait(cq *fabric.CompletionQueue) fabric.Completion {
 	_, err := cq.Wait(context.Background(), c[:])
 	check(err)
 	return c[0]
+}
+
+// address makes an address of a name; one that a server has printed is one already.
+func address(s string) fabric.Address {
+	if !strings.HasPrefix(s, "shm://") {
+		s = "shm://" + s
+	}
+	return fabric.Address(s)
 }
 
 func check(err error) {

@@ -2,6 +2,8 @@
 //
 //	go run ./examples/fabric-sockets listen NAME
 //	go run ./examples/fabric-sockets NAME TEXT
+//
+// In place of NAME the client takes the address that the server prints, too; it is in quotes for the shell.
 package main
 
 import (
@@ -10,6 +12,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/weft-fabric/weft/fabric"
 	_ "github.com/weft-fabric/weft/prov/shm"
@@ -17,7 +20,7 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		log.Fatal("usage: fabric-sockets listen NAME | fabric-sockets NAME TEXT")
+		log.Fatal("usage: fabric-sockets listen NAME | fabric-sockets NAME|ADDRESS TEXT")
 	}
 	infos, err := fabric.Discover(context.Background(), fabric.Hints{Provider: "shm"})
 	if err != nil {
@@ -34,7 +37,7 @@ func main() {
 		config.Name = os.Args[2]
 		ep, err := d.OpenEndpoint(config) // socket, bind, listen
 		check(err)
-		fmt.Println("listening at", ep.Address())
+		fmt.Printf("listening at '%s'\n", ep.Address())
 		for { // a client that dies ends nothing but its own message
 			check(ep.Recv(fabric.Op{Local: fabric.Bytes(buf)}))
 			c := wait(cq, fabric.RecvDone)                             // accept and read: a message, its length, its sender
@@ -50,7 +53,7 @@ func main() {
 	}
 	ep, err := d.OpenEndpoint(config)
 	check(err)
-	server, err := d.Insert(fabric.Address("shm://" + os.Args[1])) // the first message connects
+	server, err := d.Insert(address(os.Args[1])) // the first message connects
 	check(err)
 	check(ep.Recv(fabric.Op{Local: fabric.Bytes(buf), Peer: server, Flags: fabric.Directed})) // the answer; the server's death ends it
 	check(ep.Send(fabric.Op{Local: fabric.Bytes([]byte(os.Args[2])), Peer: server}))
@@ -69,6 +72,14 @@ func wait(cq *fabric.CompletionQueue, kind fabric.Kind) fabric.Completion {
 			return c[0]
 		}
 	}
+}
+
+// address makes an address of a name; one that a server has printed is one already.
+func address(s string) fabric.Address {
+	if !strings.HasPrefix(s, "shm://") {
+		s = "shm://" + s
+	}
+	return fabric.Address(s)
 }
 
 func check(err error) {

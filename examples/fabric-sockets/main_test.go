@@ -41,7 +41,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 	defer func() { _ = server.Wait() }()
 	defer server.Process.Kill()
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "shm://"+name) {
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.Contains(line, "shm://"+name) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	long := strings.Repeat("long ", 300)
@@ -50,6 +51,11 @@ func TestTwoProcesses(t *testing.T) {
 		if err != nil || string(got) != want {
 			t.Errorf("%q, %v", got, err)
 		}
+	}
+	_, quoted, _ := strings.Cut(line, "'")
+	printed, _, _ := strings.Cut(quoted, "'")
+	if got, err := program(t, printed, "hello").CombinedOutput(); err != nil || string(got) != "hello\n" {
+		t.Errorf("at %q: %q, %v", printed, got, err)
 	}
 	if got, err := program(t).CombinedOutput(); err == nil || !strings.Contains(string(got), "usage: ") {
 		t.Errorf("%q, %v", got, err)

@@ -98,6 +98,9 @@ func (e *env) named(b *side, err error) {
 	if !ok || !errors.Is(err, provider.ErrPeerGone) || oe.Addr != b.addr() {
 		e.Fatalf("an operation towards the dead peer %s ended with: %v", b.addr(), err)
 	}
+	if text := outOfOrder(err); text != "" {
+		e.Fatal(text)
+	}
 }
 
 // refusedGone posts to a dead peer: the post or its completion says so. A send is one that completes when the

@@ -89,6 +89,24 @@ func replaces(old, with error) func(testing.TB) *mutant {
 	}
 }
 
+// turned makes a mutant whose errors of one kind say things in the other order.
+func turned(which error) func(testing.TB) *mutant {
+	format := "so it is: %w"
+	if which == provider.ErrKey {
+		format = "%w: so it is"
+	}
+	return func(testing.TB) *mutant {
+		return &mutant{done: func(c *provider.Completion) int {
+			if oe, ok := errors.AsType[*provider.OpError](c.Err); ok && errors.Is(c.Err, which) {
+				said := *oe
+				said.Err = fmt.Errorf(format, which)
+				c.Err = &said
+			}
+			return 1
+		}}
+	}
+}
+
 // corrupts makes a mutant that changes a byte of the buffer of every receive or read that has one.
 func corrupts(kinds ...provider.Kind) func(testing.TB) *mutant {
 	return func(testing.TB) *mutant {
@@ -268,6 +286,7 @@ func faultTable() []fault {
 		})},
 		{group: "keys", name: "a success", make: replaces(provider.ErrKey, nil)},
 		{group: "keys", name: "no name", make: replaces(provider.ErrKey, provider.ErrKey)},
+		{group: "keys", name: "the reason after what it is", make: turned(provider.ErrKey)},
 		{group: "keys", name: "another error", make: replaces(provider.ErrKey, provider.ErrPeerGone)},
 		{group: "huge-F41", name: "few bits of an offset", make: posts(func(_ provider.Kind, op *provider.Op) { op.Offset &= 1<<27 - 1 })},
 		{group: "atomics", name: "the least is the greatest", make: func(testing.TB) *mutant {
@@ -534,6 +553,7 @@ func faultTable() []fault {
 				return 1
 			}}
 		}},
+		{group: "unreachable", name: "the reason before what it is", make: turned(provider.ErrUnreachable)},
 		{group: "names-F25-F32", name: "names do not count", make: func(testing.TB) *mutant {
 			return &mutant{ep: func(c *provider.EndpointConfig) { c.Name = "" }}
 		}},
@@ -635,6 +655,7 @@ func crossFaults() []fault {
 	return []fault{
 		{group: "death-F29", name: "again and again", make: replaces(provider.ErrPeerGone, provider.ErrAgain)},
 		{group: "death-F29", name: "no name", make: replaces(provider.ErrPeerGone, provider.ErrPeerGone)},
+		{group: "death-F29", name: "the reason before what it is", make: turned(provider.ErrPeerGone)},
 		{group: "death-F29", name: "twice", make: twice},
 		{group: "kill-F33-F34", name: "no name", make: replaces(provider.ErrPeerGone, provider.ErrPeerGone)},
 		{group: "kill-F33-F34", name: "twice", make: twice},

@@ -306,19 +306,19 @@ func (r *receiver) check(c provider.Completion, slot int) error {
 	}
 	seed, known := r.seed[c.Source]
 	if !known {
-		return fmt.Errorf("a message from %d, which sends nothing: %s", c.Source, show(c))
+		return fmt.Errorf("a message from %v, which sends nothing: %s", c.Source, show(c))
 	}
 	i := r.next[c.Source]
 	r.next[c.Source]++
 	r.missing--
 	if want := r.f.size(i); int(c.Len) != want {
-		return fmt.Errorf("message %d of peer %d has %d bytes, not %d: lost, doubled or out of order", i, c.Source, c.Len, want)
+		return fmt.Errorf("message %d of peer %v has %d bytes, not %d: lost, doubled or out of order", i, c.Source, c.Len, want)
 	}
 	if r.f.Tagged && c.Tag != uint64(i) || r.f.Data && c.Data != uint64(i) {
-		return fmt.Errorf("message %d of peer %d came as %s: lost, doubled or out of order", i, c.Source, show(c))
+		return fmt.Errorf("message %d of peer %v came as %s: lost, doubled or out of order", i, c.Source, show(c))
 	}
 	if at := wrong(r.s.bytes(r.a, slot, int(c.Len)), seed+uint64(i), 0); at >= 0 {
-		return fmt.Errorf("message %d of peer %d: byte %d of %d is wrong", i, c.Source, at, c.Len)
+		return fmt.Errorf("message %d of peer %v: byte %d of %d is wrong", i, c.Source, at, c.Len)
 	}
 	r.s.free = append(r.s.free, slot)
 	return nil

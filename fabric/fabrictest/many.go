@@ -53,7 +53,7 @@ func testPeers(e *env) {
 	}
 	for i, p := range to {
 		if answered[p] != 1 {
-			e.Fatalf("endpoint %d, peer %d, has answered %d times", i, p, answered[p])
+			e.Fatalf("endpoint %d, peer %v, has answered %d times", i, p, answered[p])
 		}
 	}
 	b.take(peers)

@@ -127,10 +127,10 @@ func testInsert(e *env) {
 	a, b := e.pair()
 	to := a.knows(b)
 	if again := a.knows(b); again != to || to == 0 {
-		e.Fatalf("%s is peer %d, and then %d", b.addr(), to, again)
+		e.Fatalf("%s is peer %v, and then %v", b.addr(), to, again)
 	}
 	if got := a.do(request{Verb: "address", Peer: to}).Addresses[0]; got != b.addr() {
-		e.Fatalf("peer %d is %s, not %s", to, got, b.addr())
+		e.Fatalf("peer %v is %s, not %s", to, got, b.addr())
 	}
 	if _, err := a.try(request{Verb: "address", Peer: to + 1000}); !errors.Is(err, provider.ErrInvalid) {
 		e.Fatalf("the address of no peer: %v", err)
@@ -143,7 +143,7 @@ func testInsert(e *env) {
 	for _, p := range []provider.Peer{0, to + 1000} {
 		err := a.tryPost(sendOp(p, 1, a.heap(8, 0).all()))
 		if !errors.Is(err, provider.ErrInvalid) {
-			e.Fatalf("a send to peer %d, which there is not: %v", p, err)
+			e.Fatalf("a send to peer %v, which there is not: %v", p, err)
 		}
 	}
 	e.message(a, b, to, b.knows(a), 8, false)

@@ -151,7 +151,7 @@ func (e *env) writeVectored(a, b *side, to provider.Peer, op opSpec, m1 mem, n, 
 	a.post(op.with(provider.DeliveryComplete, 0))
 	a.one(provider.WriteDone, 1)
 	if got := b.get(m1.part(100, one)); !slices.Equal(got, want[:one]) || !slices.Equal(got, before) {
-		e.Fatalf("a vectored write of %d bytes to peer %d put other bytes there", n, to)
+		e.Fatalf("a vectored write of %d bytes to peer %v put other bytes there", n, to)
 	}
 }
 
@@ -226,5 +226,8 @@ func (e *env) refused(a *side, what string, op opSpec, want error) {
 	oe, ok := errors.AsType[*provider.OpError](err)
 	if !ok || oe.Addr == "" || oe.Op == "" || oe.Provider != e.c.Provider {
 		e.Fatalf("%s: %#v does not name operation, provider and peer", what, err)
+	}
+	if text := outOfOrder(err); text != "" {
+		e.Fatalf("%s: %s", what, text)
 	}
 }

@@ -231,7 +231,13 @@ func showAll(list []provider.Completion) string {
 func (s *side) tryTake(n int, limit time.Duration) ([]provider.Completion, error) {
 	s.e.Helper()
 	r, err := s.try(request{Verb: "take", N: n, Millis: int(limit / time.Millisecond)})
-	return unpackAll(r.Done), err
+	taken := unpackAll(r.Done)
+	for _, c := range taken {
+		if text := outOfOrder(c.Err); text != "" {
+			s.e.Errorf("a completion of %v: %s", c.Kind, text)
+		}
+	}
+	return taken, err
 }
 
 func unpackAll(list []done) []provider.Completion {

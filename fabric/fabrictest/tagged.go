@@ -252,7 +252,7 @@ func (e *env) directedRound(b *side, senders []*side, to, from []provider.Peer, 
 	got := b.each(4)
 	for i := range 3 {
 		if c := got[uint64(i)]; c.Source != from[i] {
-			e.Fatalf("the receive for peer %d took a message: %s", from[i], show(c))
+			e.Fatalf("the receive for peer %v took a message: %s", from[i], show(c))
 		}
 		b.holds("a directed message", in.part((2-i)*n, n), seeds[i])
 	}

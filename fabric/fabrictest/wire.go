@@ -192,6 +192,6 @@ func packDone(c provider.Completion) done {
 
 // show describes a completion in one line, for failures.
 func show(c provider.Completion) string {
-	return fmt.Sprintf("{ctx %d %v flags %d len %d off %d tag %#x data %#x source %d err %v}",
+	return fmt.Sprintf("{ctx %d %v flags %v len %d off %d tag %#x data %#x source %v err %v}",
 		c.Context, c.Kind, c.Flags, c.Len, c.Offset, c.Tag, c.Data, c.Source, c.Err)
 }

@@ -35,8 +35,8 @@ func (c Caps) Has(want Caps) bool { return c&want == want }
 // String lists the capabilities, as "msg|tagged".
 func (c Caps) String() string { return bitNames(uint64(c), capNames) }
 
-// Flags change one operation. Which may stand together, and with which operation, is in the doc of
-// each; package fabric refuses the others.
+// Flags change one operation. Which go with which operation says Kind.Flags, and for people the table at Endpoint of package
+// fabric; which may stand together, the constants. Others are refused with ErrInvalid.
 type Flags uint32
 
 // The flags of operations.
@@ -49,7 +49,7 @@ const (
 	// DeliveryComplete completes a send only when the message has reached the receiver's buffer, a
 	// write only when the bytes are in the target's memory.
 	DeliveryComplete
-	// Quiet makes no completion if the operation succeeds; an error makes one nevertheless.
+	// Quiet makes no completion if the operation succeeds; an error makes one nevertheless. Not with Multi or Peek.
 	Quiet
 	// More says that another post follows at once: the provider may publish both together. The
 	// next operation without it, and any reading of a completion queue, publishes.
@@ -65,7 +65,7 @@ const (
 	// Claim, with Peek, takes the message it finds out of the queue, for the receive that names the
 	// same Context with Claim (or drops it with Claim and Discard).
 	Claim
-	// Discard, with Peek or Claim, drops the message.
+	// Discard, with either Peek or Claim, drops the message.
 	Discard
 	// Fence starts the operation after all earlier ones towards the same peer have completed.
 	Fence

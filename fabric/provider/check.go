@@ -97,7 +97,7 @@ func badPeer(k Kind, op *Op) error {
 	case op.Peer == 0:
 		return invalid("%v without a peer", Directed)
 	}
-	return invalid("it names peer %d, which needs %v", op.Peer, Directed)
+	return invalid("it names peer %v, which needs %v", op.Peer, Directed)
 }
 
 // checkLocal checks the number of local segments, and counts their bytes. An empty Local before a list is none.

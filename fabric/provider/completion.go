@@ -58,6 +58,14 @@ const (
 	Claimed                               // a peek with Claim holds the message
 )
 
+var completionFlagNames = []string{"data", "multi-done", "claimed"}
+
+// Has says whether all of want are set.
+func (f CompletionFlags) Has(want CompletionFlags) bool { return f&want == want }
+
+// String lists the flags, as "data|multi-done".
+func (f CompletionFlags) String() string { return bitNames(uint64(f), completionFlagNames) }
+
 // Completion is the end of one operation. Its fields are valid as far as stated; the others are zero.
 //
 //	kind           Len            Tag   Data         Source          Offset

@@ -25,6 +25,7 @@
 //     peer is dead.
 //   - A buffer of an operation belongs to the provider from the post until its
 //     completion is read, but for [Inject], which gives it back at return.
+//   - Errors say things in one order, which stands at the errors.
 //   - Close is idempotent, returns in bounded time whatever a peer does, and has
 //     joined every goroutine the provider started.
 package provider

@@ -6,9 +6,12 @@ import (
 )
 
 // What can be wrong. Errors wrap one of these, with the operation, the peer and, where the kernel had a say, its errno. More than
-// one may be in an error (ErrPeerGone, because of ErrNoMemory): ask by errors.Is. What is refused says the particular first and one
-// of these last ("17 bytes, at most 16: fabric: longer than the provider's limit"); what became of a peer or the system says one of
-// these first and the reason last.
+// one may be in an error (ErrPeerGone, because of ErrNoMemory): ask by errors.Is.
+//
+// All providers say them in one order. What became of a peer (ErrPeerGone, ErrUnreachable, ErrProtocol) or of a message (ErrTruncated)
+// comes first and the reason after it: "fabric: peer is gone: it was killed". A refusal says the particular first and one of these
+// after it: "17 bytes, at most 16: fabric: longer than the provider's limit"; last comes what the system said, if it is the system
+// that refuses: "fabric: out of memory or descriptors: memfd_create: too many open files".
 var (
 	// ErrAgain is back-pressure of this side: reading completions ends it, and wakes waiters.
 	ErrAgain = errors.New("fabric: try again after reading completions")

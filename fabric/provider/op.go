@@ -1,8 +1,20 @@
 package provider
 
+import "strconv"
+
 // Peer is an address that was inserted into a domain. Zero is no peer. A peer that died stays dead
 // under its number; inserting its address again makes a new one.
 type Peer uint64
+
+// String is the number as people read it, in errors and in lists: as 3, or 3.1 where the upper half of its bits is not zero, as
+// in a number that was used before.
+func (p Peer) String() string {
+	low, high := uint64(p)&(1<<32-1), uint64(p)>>32
+	if high == 0 {
+		return strconv.FormatUint(low, 10)
+	}
+	return strconv.FormatUint(low, 10) + "." + strconv.FormatUint(high, 10)
+}
 
 // Key names registered memory of a peer, as its owner tells it (Memory.Key).
 type Key uint64

@@ -98,7 +98,7 @@ func (d *domain) OpenEndpoint(c provider.EndpointConfig) (provider.Endpoint, err
 	}
 	e := &endpoint{d: d, addr: provider.Address(d.net.name + "://" + c.Name), send: c.Send.(*queue), recv: c.Recv.(*queue), counters: c.Counters}
 	if _, taken := d.net.ends[e.addr]; taken {
-		return nil, fmt.Errorf("%w: %s", provider.ErrBusy, e.addr)
+		return nil, fmt.Errorf("%s: %w", e.addr, provider.ErrBusy)
 	}
 	d.net.ends[e.addr] = e
 	return e, nil
@@ -126,7 +126,7 @@ func (d *domain) Address(p provider.Peer) (provider.Address, error) {
 	if a, ok := d.addrs[p]; ok {
 		return a, nil
 	}
-	return "", fmt.Errorf("%w: no peer %d", provider.ErrInvalid, p)
+	return "", fmt.Errorf("no peer %v: %w", p, provider.ErrInvalid)
 }
 
 func (d *domain) Remove(p provider.Peer) error {
@@ -134,7 +134,7 @@ func (d *domain) Remove(p provider.Peer) error {
 	defer d.net.mu.Unlock()
 	a, ok := d.addrs[p]
 	if !ok {
-		return fmt.Errorf("%w: no peer %d", provider.ErrInvalid, p)
+		return fmt.Errorf("no peer %v: %w", p, provider.ErrInvalid)
 	}
 	delete(d.addrs, p)
 	delete(d.peers, a)

@@ -16,9 +16,9 @@ func TestOpError(t *testing.T) {
 	if OpError("send", "x", "x://a", nil) != nil {
 		t.Error("no error became one")
 	}
-	cause := fmt.Errorf("it has left: %w", provider.ErrPeerGone)
+	cause := fmt.Errorf("%w: it has left", provider.ErrPeerGone)
 	first := OpError("send", "x", "x://a", cause)
-	if want := "x: send: peer x://a: it has left: fabric: peer is gone"; first.Error() != want {
+	if want := "x: send: peer x://a: fabric: peer is gone: it has left"; first.Error() != want {
 		t.Errorf("%q, want %q", first, want)
 	}
 	for _, again := range []error{first, fmt.Errorf("so: %w", first), errors.Join(first)} {

@@ -94,7 +94,7 @@ func TestAV(t *testing.T) {
 	}
 	a.Bury(p)
 	a.Bury(p)
-	if q, _ := a.Find("x://1"); q != 0 || !a.pool.Get(uint64(p)).dead || *a.Lookup(p) != "one" {
+	if q, _ := a.Find("x://1"); q != 0 || !a.entry(p).dead || *a.Lookup(p) != "one" {
 		t.Error("buried", q)
 	}
 	q, _, fresh, err := a.Insert("x://1")
@@ -120,6 +120,12 @@ func TestAV(t *testing.T) {
 	}
 	if _, _, _, err := a.Insert("z"); !errors.Is(err, provider.ErrNoMemory) {
 		t.Error(err)
+	}
+	if text := fmt.Sprint(p, q); text != "1 2" {
+		t.Errorf("the first peers are %s", text)
+	}
+	if p, _ := a.Find("y0"); p.String() != "1.1" {
+		t.Errorf("the second at the first place is %v", p)
 	}
 	n := 0
 	a.Each(func(p provider.Peer, _ provider.Address, _ *string) { n++; a.Remove(p) })

@@ -105,7 +105,7 @@ func (c *Config) check() error {
 			wrong = "only a post can be tried again"
 		}
 		if wrong != "" {
-			return fmt.Errorf("%w: rule %d: %s", provider.ErrInvalid, i, wrong)
+			return fmt.Errorf("rule %d: %s: %w", i, wrong, provider.ErrInvalid)
 		}
 	}
 	return nil

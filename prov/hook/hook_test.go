@@ -218,7 +218,8 @@ func TestBadConfigurations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.OpenDomain(infos[0], provider.DomainConfig{}); !errors.Is(err, provider.ErrInvalid) || !strings.Contains(err.Error(), "rule 0") {
+		_, err = h.OpenDomain(infos[0], provider.DomainConfig{})
+		if !errors.Is(err, provider.ErrInvalid) || !strings.Contains(err.Error(), ": rule 0: ") || !strings.HasSuffix(err.Error(), provider.ErrInvalid.Error()) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

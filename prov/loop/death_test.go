@@ -2,6 +2,7 @@ package loop
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -13,6 +14,8 @@ func wants(t *testing.T, c provider.Completion, want error, addr provider.Addres
 	var oe *provider.OpError
 	if !errors.Is(c.Err, want) || !errors.As(c.Err, &oe) || oe.Addr != addr || oe.Provider != Name {
 		t.Errorf("context %d: %v, want %v of %q", c.Context, c.Err, want, addr)
+	} else if (want == provider.ErrPeerGone || want == provider.ErrUnreachable) && !strings.HasPrefix(oe.Err.Error(), want.Error()) {
+		t.Errorf("%q does not say first what became of the peer", oe)
 	}
 }
 

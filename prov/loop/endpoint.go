@@ -188,7 +188,7 @@ func (ep *endpoint) endAll(err error, match func(*op) bool) {
 	}
 }
 
-var errClosedThere = fmt.Errorf("it closed its endpoint: %w", provider.ErrPeerGone)
+var errClosedThere = fmt.Errorf("%w: it closed its endpoint", provider.ErrPeerGone)
 
 // drop forgets the link of an endpoint that closes.
 func (s *peerState) drop(ep *endpoint) {

@@ -214,7 +214,7 @@ func (d *domain) reach(p provider.Peer) (*domain, provider.Address, error) {
 	case d.closed:
 		return nil, "", provider.ErrClosed
 	case st == nil:
-		return nil, "", fmt.Errorf("peer %d was not inserted here, or was removed: %w", p, provider.ErrInvalid)
+		return nil, "", fmt.Errorf("peer %v was not inserted here, or was removed: %w", p, provider.ErrInvalid)
 	case len(d.endpoints) == 0:
 		return nil, "", fmt.Errorf("the domain has no endpoint to connect from: %w", provider.ErrInvalid)
 	}

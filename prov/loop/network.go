@@ -84,7 +84,7 @@ func (n *network) join(ep *endpoint, to provider.Address) (p *pair, side int, er
 	defer n.mu.Unlock()
 	other := n.names[to]
 	if other == nil || n.names[ep.address] != ep {
-		return nil, 0, fmt.Errorf("no endpoint has this name: %w", provider.ErrUnreachable)
+		return nil, 0, fmt.Errorf("%w: no endpoint has this name", provider.ErrUnreachable)
 	}
 	for side, key := range [2][2]*endpoint{{ep, other}, {other, ep}} {
 		if p := n.pairs[key]; p != nil {

@@ -10,7 +10,7 @@ import (
 // are gone. A server runs for long, and must not grow with each of them.
 const maxGhosts = 256
 
-var errFull = fmt.Errorf("it cannot take in another peer: %w", provider.ErrPeerGone)
+var errFull = fmt.Errorf("%w: it cannot take in another peer", provider.ErrPeerGone)
 
 // retire forgets a dead peer that was not inserted, as soon as all it has sent was received: at once if the program cannot
 // know its number, else when enough others have followed.

@@ -88,7 +88,7 @@ func (ep *endpoint) begin(kind provider.Kind, p *provider.Op, a *provider.Atomic
 	}
 	st := d.av.Lookup(p.Peer)
 	if st == nil {
-		return fmt.Errorf("peer %d was not inserted here, or was removed: %w", p.Peer, provider.ErrInvalid)
+		return fmt.Errorf("peer %v was not inserted here, or was removed: %w", p.Peer, provider.ErrInvalid)
 	}
 	if err := provutil.CheckOpen(d, p); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (ep *endpoint) beginRecv(kind provider.Kind, p *provider.Op) error {
 		return fmt.Errorf("multi receive of %d bytes, MinMultiRecv is %d: %w", len(p.Local.Bytes), ep.minMulti, provider.ErrInvalid)
 	}
 	if p.Peer != 0 && d.av.Lookup(p.Peer) == nil {
-		return fmt.Errorf("peer %d was not inserted here, or was removed: %w", p.Peer, provider.ErrInvalid)
+		return fmt.Errorf("peer %v was not inserted here, or was removed: %w", p.Peer, provider.ErrInvalid)
 	}
 	if err := provutil.CheckOpen(d, p); err != nil {
 		return err

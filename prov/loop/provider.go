@@ -89,7 +89,7 @@ func (p *Provider) Kill(a provider.Address) bool {
 	return true
 }
 
-var errKilled = fmt.Errorf("it was killed: %w", provider.ErrPeerGone)
+var errKilled = fmt.Errorf("%w: it was killed", provider.ErrPeerGone)
 
 func (p *Provider) fail(op string, err error) error {
 	return provutil.OpError(op, Name, "", err)

@@ -155,7 +155,7 @@ func (d *domain) fill(ep *endpoint, r *recv, m *waiting, part provutil.Part) {
 
 // errTakenBack is of a peer that has removed us while a message of it was under way: as for a provider whose connection ends with
 // that, it has gone, though it may come again.
-var errTakenBack = fmt.Errorf("it has removed this endpoint, and taken its message back: %w", provider.ErrPeerGone)
+var errTakenBack = fmt.Errorf("%w: it has removed this endpoint, and taken its message back", provider.ErrPeerGone)
 
 // carry copies from the sender, as far as the budget goes.
 func (d *domain) carry(t *transfer) {
