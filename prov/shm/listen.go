@@ -17,6 +17,7 @@ import (
 
 const (
 	maxSocketName = 100 // bytes; the kernel has room for 107
+	maxSocketPath = 107
 	backlog       = 4096
 )
 
@@ -92,7 +93,7 @@ func removeSame(name string, old os.FileInfo) bool {
 func (ep *endpoint) listenAt(at sys.UnixAddress, path string) error {
 	sock, err := sys.ListenUnix(at, sys.SeqPacket, backlog)
 	if err != nil {
-		return fmt.Errorf("name %q: %w", ep.addr.name, systemError(err))
+		return fmt.Errorf("name %q: %w", ep.addr.name, ep.listenError(err, path))
 	}
 	l := &listener{ep: ep, sock: sock, path: path}
 	if path != "" {
@@ -108,10 +109,19 @@ func (ep *endpoint) listenAt(at sys.UnixAddress, path string) error {
 	}
 	if err != nil {
 		l.close()
-		return systemError(err)
+		return ep.listenError(err, path)
 	}
 	ep.listeners = append(ep.listeners, l)
 	return nil
+}
+
+// listenError says of a socket in the folder that it is the folder that will not have it.
+func (ep *endpoint) listenError(err error, path string) error {
+	told := systemError(err)
+	if path == "" || errors.Is(told, provider.ErrBusy) || errors.Is(told, provider.ErrNoMemory) {
+		return told
+	}
+	return fmt.Errorf("option folder=%q: %w: %w", ep.addr.path, err, provider.ErrInvalid)
 }
 
 func (l *listener) close() {
