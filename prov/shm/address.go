@@ -27,7 +27,7 @@ type address struct {
 	name string
 	boot string // the kernel's boot id, hex; "" means any
 	inc  uint64 // the endpoint's incarnation; 0 means any
-	net  uint64 // inode of the network namespace; 0 means ours
+	net  uint64 // inode of the network namespace; 0 means ours, or, with a folder, any
 	path string // a folder in which the endpoint also listens; "" means none
 	uid  uint32 // the endpoint's user, with hasUID
 	has  bool   // whether uid is said; else it is ours

@@ -58,12 +58,12 @@ func (d *domain) outlast(ctx context.Context, at sys.UnixAddress, err error) (fr
 		return false, false, err
 	case fate == sys.FateExits || d.mourned(cred.PID):
 	case fate == sys.FateUnknown:
-		return false, true, fmt.Errorf("%w (its process cannot be seen from here: if it is dying, the name is free soon)", err)
+		return false, true, fmt.Errorf("whose process cannot be seen from here, and may be dying: %w", err)
 	default:
 		return false, true, err
 	}
 	if no = d.waitEnd(ctx, sock, cred.PID); no != nil {
-		return false, true, fmt.Errorf("%w: process %d, which is dying: %w", err, cred.PID, no)
+		return false, true, fmt.Errorf("process %d, which is dying (%w): %w", cred.PID, no, err)
 	}
 	return true, true, nil
 }
