@@ -49,6 +49,7 @@ type domain struct {
 	parting  []*pair // that have ended, of which the other side has not
 	foreign  foreign // of all pairs
 	wakes    []*wake // for the dead in the folder
+	tidied   bool    // the folder
 	ghosts   []*peer // oldest first
 	gone     bool    // a peer has died: directed receives may have to end
 

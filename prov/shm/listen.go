@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -48,6 +49,10 @@ func (ep *endpoint) bind() error {
 	if ep.addr.path == "" {
 		return nil
 	}
+	if !ep.d.tidied {
+		ep.d.tidied = true
+		tidy(ep.addr.path)
+	}
 	at := folderName(ep.addr.path, ep.addr.name)
 	err := ep.listenAt(at, at.Name)
 	if errors.Is(err, provider.ErrBusy) && stale(at) {
@@ -63,31 +68,48 @@ func (ep *endpoint) bind() error {
 // name, who cannot bind it, and peers who saw the death do so.
 func stale(at sys.UnixAddress) bool {
 	before, err := os.Lstat(at.Name)
-	if err != nil || before.Mode().Type() != os.ModeSocket {
-		return false
-	}
-	sock, err := sys.ConnectUnix(at, sys.SeqPacket)
+	return err == nil && before.Mode().Type() == os.ModeSocket && ownerless(at) && removeSame(at.Name, before)
+}
+
+// ownerless says whether no socket belongs to the file any more. One that does is not disturbed: it is asked as a stream, which it is not,
+// and the kernel says that, of one that does not listen yet, too.
+func ownerless(at sys.UnixAddress) bool {
+	sock, err := sys.ConnectUnix(at, sys.Stream)
 	if err == nil {
 		_ = sock.Close()
-		return false
 	}
-	return errors.Is(err, syscall.ECONNREFUSED) && removeSame(at.Name, before)
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // removeSame removes a socket file if it is still the one that was looked at: a successor may have taken the name meanwhile. It is moved
-// aside first, where nobody replaces it between the look and the removal.
+// aside first, where nobody replaces it between the look and the removal, and looked at once more: the kernel makes the file before
+// it belongs to the socket, but nobody moves it in between.
 func removeSame(name string, old os.FileInfo) bool {
-	aside := name + "." + strconv.FormatUint(rand.Uint64(), 16)
+	aside := filepath.Join(filepath.Dir(name), "weft-"+strconv.FormatUint(rand.Uint64(), 16)+".old")
 	if err := os.Rename(name, aside); err != nil {
 		return false
 	}
 	now, err := os.Lstat(aside)
-	same := err == nil && os.SameFile(old, now) && old.ModTime().Equal(now.ModTime()) // numbers of files are used again
+	same := err == nil && os.SameFile(old, now) && old.ModTime().Equal(now.ModTime()) && // numbers of files are used again
+		ownerless(sys.UnixAddress{Name: aside})
 	if !same {
 		_ = os.Link(aside, name) // back to where it was, unless a third one is there
 	}
 	_ = os.Remove(aside)
 	return same
+}
+
+// tidy removes from a folder what processes have left there that ended without a close, and that no survivor knew.
+func tidy(folder string) {
+	list, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, e := range list {
+		if name := e.Name(); strings.HasPrefix(name, "weft-") && (strings.HasSuffix(name, ".sock") || strings.HasSuffix(name, ".old")) {
+			stale(sys.UnixAddress{Name: filepath.Join(folder, name)})
+		}
+	}
 }
 
 func (ep *endpoint) listenAt(at sys.UnixAddress, path string) error {
