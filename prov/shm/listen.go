@@ -216,6 +216,8 @@ func (ep *endpoint) meet(sock sys.Socket) {
 func (s *stranger) close(why refusal) {
 	if why.code != 0 {
 		_, _ = s.sock.Send(why.Append(nil))
+		// Of a socket that is closed with something unread the other side hears that alone, and not the word.
+		_, _, _ = s.sock.Recv(make([]byte, 1), 0)
 	}
 	s.leave()
 	sys.CloseAll(s.fds)
@@ -247,7 +249,7 @@ func (s *stranger) ready(sys.Events) {
 		return
 	case errors.Is(err, sys.ErrDescriptors) && s.hello == nil:
 		if s.starved.hopeless() {
-			s.close(refusal{code: refuseLimit, text: err.Error()})
+			s.close(refusal{code: refuseLimit, text: fmt.Sprintf("no descriptors are left here (RLIMIT_NOFILE), for %v", starvedTime)})
 		} else {
 			s.ep.d.starve(s.sock.FD, s.token, err)
 		}
@@ -361,6 +363,7 @@ func (s *stranger) adopt(p *pair) {
 	s.leave()
 	p.hangUp() // our own call, if there is one
 	if err := p.prepare(); err != nil {
+		p.d.warnOnce("take in", "a peer cannot be taken in (descriptors are bounded by RLIMIT_NOFILE)", err)
 		sys.CloseAll(fds)
 		_, _ = sock.Send(refusal{refuseLimit, err.Error()}.Append(nil))
 		_ = sock.Close()
