@@ -126,6 +126,9 @@ func (ep *endpoint) resolve(c provider.EndpointConfig) (err error) {
 	if len(c.Name) > maxName {
 		return fmt.Errorf("a name of %d bytes, the limit is %d: %w", len(c.Name), maxName, provider.ErrInvalid)
 	}
+	if err := checkName(c.Name); err != nil {
+		return fmt.Errorf("%w: %w", err, provider.ErrInvalid)
+	}
 	return nil
 }
 
