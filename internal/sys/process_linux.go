@@ -1,10 +1,14 @@
 package sys
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -83,4 +87,63 @@ func cross(b []byte, at uint64, piece func(b []byte, at uint64) (int, error)) (i
 func Yield() {
 	// Not a raw call: it may take as long as others run, and Go's own threads go on meanwhile.
 	_, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+}
+
+// FateOf says what the system shows of a process. All of its threads count: the first one may have ended in a process that lives, and
+// each dies by itself when the process is killed.
+func FateOf(pid int) Fate {
+	if pid <= 0 {
+		return FateUnknown
+	}
+	return fateOf("/proc", pid)
+}
+
+func fateOf(proc string, pid int) Fate {
+	tasks := filepath.Join(proc, strconv.Itoa(pid), "task")
+	list, err := os.ReadDir(tasks)
+	if err != nil {
+		if _, no := os.Stat(filepath.Join(proc, "self")); no != nil || !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
+			return FateUnknown
+		}
+		return FateGone
+	}
+	fate := FateGone
+	for _, e := range list {
+		switch threadFate(filepath.Join(tasks, e.Name())) {
+		case FateLives:
+			return FateLives
+		case FateExits:
+			fate = FateExits
+		}
+	}
+	return fate
+}
+
+// threadFate is that of one thread. What was killed and has not run since has its signal still to take.
+func threadFate(dir string) Fate {
+	const exiting = 0x4 // PF_EXITING, in the flags of /proc/PID/stat
+	status, err := os.ReadFile(filepath.Join(dir, "status"))
+	if err != nil { // it has ended meanwhile
+		return FateGone
+	}
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return FateGone
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // the name before it has any bytes
+	if len(fields) < 7 {
+		return FateLives
+	}
+	if fields[0] == "Z" || fields[0] == "X" {
+		return FateGone
+	}
+	if flags, err := strconv.ParseUint(fields[6], 10, 64); err == nil && flags&exiting != 0 {
+		return FateExits
+	}
+	_, pending, _ := strings.Cut(string(status), "\nSigPnd:")
+	pending, _, _ = strings.Cut(pending, "\n")
+	if set, err := strconv.ParseUint(strings.TrimSpace(pending), 16, 64); err == nil && set>>(unix.SIGKILL-1)&1 != 0 {
+		return FateExits
+	}
+	return FateLives
 }

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -27,7 +28,7 @@ type address struct {
 	name string
 	boot string // the kernel's boot id, hex; "" means any
 	inc  uint64 // the endpoint's incarnation; 0 means any
-	net  uint64 // inode of the network namespace; 0 means ours
+	net  uint64 // inode of the network namespace; 0 means ours, or, with a folder, any
 	path string // a folder in which the endpoint also listens; "" means none
 	uid  uint32 // the endpoint's user, with hasUID
 	has  bool   // whether uid is said; else it is ours
@@ -62,6 +63,12 @@ func splitAddress(a provider.Address) (address, error) {
 	if p.name == "" || len(p.name) > maxName {
 		return address{}, fmt.Errorf("a name has 1 to %d bytes", maxName)
 	}
+	if strings.HasSuffix(name, "/") {
+		return address{}, errors.New("it ends with a slash: leave that out, or write %2F if the name has it")
+	}
+	if err := checkName(p.name); err != nil {
+		return address{}, err
+	}
 	for len(query) > 0 {
 		var word string
 		word, query, _ = strings.Cut(query, "&")
@@ -78,6 +85,14 @@ func splitAddress(a provider.Address) (address, error) {
 		}
 	}
 	return p, nil
+}
+
+// checkName refuses a name that is an address: it would become a name within another address, at which nobody looks for it.
+func checkName(name string) error {
+	if strings.HasPrefix(name, scheme) {
+		return fmt.Errorf("the name %.100q is an address: a name has no %s before it", name, scheme)
+	}
+	return nil
 }
 
 // addressKeys are the parameters of an address.

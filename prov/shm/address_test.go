@@ -48,11 +48,30 @@ func TestAddressSaysWhatIsWrong(t *testing.T) {
 		"shm://x?inc=0":        `inc="0": want an incarnation`,
 		"shm://x?uid=me":       `uid="me": want a user's number`,
 		"shm://x?uid=1&uid=2":  "uid is said twice",
+		"shm://x/":             "it ends with a slash",
+		"shm://x/?inc=5":       "it ends with a slash",
+		"shm://shm:%2F%2Fx":    `the name "shm://x" is an address`,
+		"shm://shm://x":        `the name "shm://x" is an address`,
 	} {
 		_, err := s.d.Insert(provider.Address(text))
 		if !errors.Is(err, provider.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+	_, err := s.d.OpenEndpoint(provider.EndpointConfig{Name: "shm://x"})
+	if !errors.Is(err, provider.ErrInvalid) || !strings.Contains(err.Error(), `the name "shm://x" is an address`) {
+		t.Errorf("as a name: %v", err)
+	}
+	for _, name := range []string{"x/", "shm:/x", "a/shm://x"} { // these are names
+		ep, err := s.d.OpenEndpoint(provider.EndpointConfig{Name: name})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if p, err := parseAddress(ep.Address()); err != nil || p.name != name {
+			t.Errorf("%s: %v, %v", ep.Address(), p, err)
+		}
+		s.must(ep.Close())
 	}
 }
 

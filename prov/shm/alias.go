@@ -12,15 +12,23 @@ func (p *peer) is(a address) bool {
 		return false
 	}
 	if a.inc == 0 {
-		return p.bare || p.up() != nil // who is connected has the name
+		return p.bare && p.net == a.net && p.path == a.path || p.up() != nil // who is connected has the name
 	}
 	return p.addr.inc == a.inc
+}
+
+// learn takes what a connection says of the peer and its address did not.
+func (p *peer) learn(h *hello) {
+	p.addr.inc, p.addr.path = h.inc, h.path
+	if p.addr.net == 0 {
+		p.addr.net = h.net
+	}
 }
 
 // unmeet has a name mean anybody again, after the last connection with who had it has ended and not because that one is gone.
 func (p *peer) unmeet() {
 	if p.bare && p.why == nil && len(p.pairs) == 0 {
-		p.addr.inc, p.addr.path = 0, p.path
+		p.addr.inc, p.addr.path, p.addr.net = 0, p.path, p.net
 	}
 }
 

@@ -155,7 +155,7 @@ func (p *pair) crosses(o *op, b *block, n uint64) (bool, error) {
 }
 
 func crossError(why error) error {
-	return fmt.Errorf("cma=on, and process_vm_readv cannot be used: %w: %w", provider.ErrNotSupported, why)
+	return fmt.Errorf("cma=on, and process_vm_readv cannot be used: %w: %w", why, provider.ErrNotSupported)
 }
 
 // crossNow reads the whole of the piece that is next, if that is the way; long ones without the lock. It returns what hold

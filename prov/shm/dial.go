@@ -1,10 +1,12 @@
 package shm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/sys"
@@ -100,25 +102,37 @@ func (p *pair) dial() error {
 
 // reach connects to where an endpoint listens: the abstract name in our own network namespace, else the folder.
 func (d *domain) reach(a address) (sys.Socket, error) {
-	at := socketName(a.uid, a.name)
-	if a.net != d.net {
-		if a.path == "" {
-			return sys.Socket{}, fmt.Errorf("%w: it is in another network namespace, and has no folder", provider.ErrUnreachable)
+	folder := cmp.Or(a.path, d.opts.folder)
+	where := "in another network namespace, and nobody listens for it"
+	if a.net == d.net || a.net == 0 {
+		sock, err := sys.ConnectUnix(socketName(a.uid, a.name), sys.SeqPacket)
+		if a.net != 0 || folder == "" || !errors.Is(err, syscall.ECONNREFUSED) {
+			return sock, callError(err)
 		}
-		at = folderName(a.path, a.name)
+		where = "not in this network namespace, and nobody listens for it"
 	}
-	sock, err := sys.ConnectUnix(at, sys.SeqPacket)
-	if errors.Is(err, sys.ErrWouldBlock) {
-		err = fmt.Errorf("%w: too many wait for it to answer", provider.ErrUnreachable)
+	if folder == "" {
+		return sys.Socket{}, fmt.Errorf("%w: it is in another network namespace, and has no folder", provider.ErrUnreachable)
 	}
-	if err == nil {
-		return sock, nil
+	sock, err := sys.ConnectUnix(folderName(folder, a.name), sys.SeqPacket)
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) {
+		err = fmt.Errorf("%w: it is %s in the folder %s: %w", provider.ErrUnreachable, where, folder, err)
 	}
-	err = systemError(err)
-	if !errors.Is(err, provider.ErrNoMemory) && !errors.Is(err, provider.ErrUnreachable) {
-		err = graded(provider.ErrUnreachable, err)
+	return sock, callError(err)
+}
+
+// callError says that an endpoint was not reached, and why, unless it is for want of descriptors.
+func callError(err error) error {
+	switch {
+	case err == nil || errors.Is(err, provider.ErrUnreachable):
+		return err
+	case errors.Is(err, sys.ErrWouldBlock):
+		return fmt.Errorf("%w: too many wait for it to answer", provider.ErrUnreachable)
 	}
-	return sys.Socket{}, err
+	if err = systemError(err); errors.Is(err, provider.ErrNoMemory) {
+		return err
+	}
+	return graded(provider.ErrUnreachable, err)
 }
 
 // introduce says who we are.
@@ -144,7 +158,7 @@ func (p *pair) trusts() bool { return p.uid == p.d.uid }
 // answer takes what the peer said, and says who we are.
 func (p *pair) answer(h *hello, fds []*sys.FD, sock sys.Socket) error {
 	p.inc = h.inc
-	p.peer.addr.inc, p.peer.addr.path = h.inc, h.path
+	p.peer.learn(h)
 	if err := p.introduce(kindWelcome, sock); err != nil {
 		sys.CloseAll(fds)
 		_ = sock.Close()
@@ -365,7 +379,7 @@ func (p *pair) welcomed(h *hello, fds []*sys.FD) error {
 		return nil
 	}
 	p.inc = h.inc
-	p.peer.addr.inc, p.peer.addr.path = h.inc, h.path
+	p.peer.learn(h)
 	return p.take(h, fds)
 }
 

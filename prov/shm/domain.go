@@ -49,6 +49,7 @@ type domain struct {
 	parting  []*pair // that have ended, of which the other side has not
 	foreign  foreign // of all pairs
 	wakes    []*wake // for the dead in the folder
+	tidied   bool    // the folder
 	ghosts   []*peer // oldest first
 	gone     bool    // a peer has died: directed receives may have to end
 
@@ -71,7 +72,8 @@ type domain struct {
 
 	stats      provider.Stats
 	said       map[string]bool
-	closed     bool // or closing
+	closed     bool          // or closing
+	ending     chan struct{} // closed with it
 	down       bool
 	closing    int // endpoints whose close has begun and not ended
 	background context.Context
@@ -81,7 +83,7 @@ var _ provider.Domain = (*domain)(nil)
 
 // open starts everything.
 func (d *domain) open(c provider.DomainConfig) (err error) {
-	d.background = context.Background()
+	d.background, d.ending = context.Background(), make(chan struct{})
 	d.byName, d.said, d.sources = make(map[string][]*peer), make(map[string]bool), make(map[uint64]source)
 	d.features = d.opts.features.Failing(d.opts.failures)
 	d.log = c.Logger
@@ -182,6 +184,7 @@ func (d *domain) Close() error {
 		return nil
 	}
 	d.closed = true
+	close(d.ending)
 	for len(d.eps) > 0 {
 		d.eps[0].close()
 	}

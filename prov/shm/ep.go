@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/provutil"
@@ -46,11 +47,12 @@ type endpoint struct {
 
 var _ provider.Endpoint = (*endpoint)(nil)
 
-// OpenEndpoint opens an endpoint and listens at its name.
+// OpenEndpoint opens an endpoint and listens at its name. A name of a process that is dying is waited for.
 func (d *domain) OpenEndpoint(c provider.EndpointConfig) (provider.Endpoint, error) {
-	d.core.Lock()
-	defer d.core.Unlock()
 	ep, err := d.openEndpoint(c)
+	if err != nil && c.Name != "" && errors.Is(err, syscall.EADDRINUSE) {
+		ep, err = d.openAfter(c, err)
+	}
 	if err != nil {
 		return nil, fail("open endpoint", "", err) // which says the name
 	}
@@ -58,6 +60,8 @@ func (d *domain) OpenEndpoint(c provider.EndpointConfig) (provider.Endpoint, err
 }
 
 func (d *domain) openEndpoint(c provider.EndpointConfig) (*endpoint, error) {
+	d.core.Lock()
+	defer d.core.Unlock()
 	if d.closed {
 		return nil, provider.ErrClosed
 	}
@@ -121,6 +125,9 @@ func (ep *endpoint) resolve(c provider.EndpointConfig) (err error) {
 	}
 	if len(c.Name) > maxName {
 		return fmt.Errorf("a name of %d bytes, the limit is %d: %w", len(c.Name), maxName, provider.ErrInvalid)
+	}
+	if err := checkName(c.Name); err != nil {
+		return fmt.Errorf("%w: %w", err, provider.ErrInvalid)
 	}
 	return nil
 }

@@ -19,11 +19,14 @@ func systemError(err error) error {
 		errors.Is(err, syscall.EFBIG):
 		return graded(provider.ErrNoMemory, err)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
-		return graded(provider.ErrUnreachable, fmt.Errorf("nobody listens there (names are per user and network namespace): %w", err))
+		return graded(provider.ErrUnreachable, fmt.Errorf("nobody listens there (names are per user and network namespace; the option folder spans these): %w", err))
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET): // it closed between our call and our first word
-		return graded(provider.ErrUnreachable, fmt.Errorf("it has gone before it answered: %w", err))
+		return graded(provider.ErrUnreachable, fmt.Errorf("it has closed or died before it answered: %w", err))
 	case errors.Is(err, syscall.EADDRINUSE):
-		return graded(provider.ErrBusy, fmt.Errorf("another endpoint has this name: %w", err))
+		if errors.Is(err, provider.ErrBusy) {
+			return err
+		}
+		return fmt.Errorf("another endpoint has this name: %w: %w", err, provider.ErrBusy)
 	}
 	return err
 }

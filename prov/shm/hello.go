@@ -152,8 +152,8 @@ func parseHello(kind uint16, body []byte) (*hello, error) {
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("hello: %w", err)
 	}
-	if h.inc == 0 || h.from == "" || h.life > lifeWords {
-		return nil, fmt.Errorf("hello: %w: no name, no incarnation, or a word of life that is none", errMessage)
+	if h.inc == 0 || h.from == "" || h.net == 0 || h.life > lifeWords {
+		return nil, fmt.Errorf("hello: %w: no name, no incarnation, no network namespace, or a word of life that is none", errMessage)
 	}
 	return h, nil
 }

@@ -46,7 +46,7 @@ func (a *arena) hugeFile(size, room uint64, access provider.Access) (*file, erro
 	}
 	for _, f := range []sys.Feature{sys.HugeTLB, sys.FutureWrite} {
 		if err := a.features.Check(f); err != nil {
-			return nil, fmt.Errorf("%w: %w", provider.ErrNotSupported, err)
+			return nil, fmt.Errorf("%w: %w", err, provider.ErrNotSupported)
 		}
 	}
 	why, pools := []string{}, a.pools()

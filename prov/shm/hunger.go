@@ -45,7 +45,7 @@ type hungry struct {
 
 // starve has a socket wait for descriptors. Locked.
 func (d *domain) starve(fd *sys.FD, token uint64, err error) {
-	d.warnOnce("descriptors", "this process has no descriptors left: connections and memory of peers wait", err)
+	d.warnOnce("descriptors", "this process has no descriptors left (RLIMIT_NOFILE): peers cannot be taken in, and what they send waits", err)
 	if d.poller.Remove(fd) != nil { // it waits already
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/sys"
+	"github.com/weft-fabric/weft/internal/testutil"
 )
 
 // fast has this process get no descriptor more until the result is called.
@@ -92,6 +94,48 @@ func TestWantOfDescriptorsToAccept(t *testing.T) {
 		a.must(a.ep.Recv(recvOp(make([]byte, 8), 2)))
 		b.good(b.wait(a), provider.SendDone, 1)
 		a.good(a.wait(b), provider.RecvDone, 2)
+	}
+}
+
+// Who cannot be taken in for want of descriptors is told so, and does not take the other for dead; here the log has it once.
+func TestWantOfDescriptorsIsSaid(t *testing.T) {
+	for what, room := range map[string]int{"hello": 1, "lanes": 4} {
+		log, logger := testutil.NewLog(slog.LevelWarn)
+		a := newSide(t, provider.DomainConfig{Progress: provider.Manual, Logger: logger}, provider.EndpointConfig{})
+		for range 2 {
+			b := newSide(t, provider.DomainConfig{Progress: provider.Manual}, provider.EndpointConfig{})
+			to := b.insert(a.ep.Address())
+			b.must(b.ep.Send(mk(make([]byte, 8), to, 1)))
+			var some []*os.File
+			for range room {
+				f, err := os.Open("/dev/null")
+				a.must(err)
+				some = append(some, f)
+			}
+			eat := fast(t)
+			for _, f := range some {
+				_ = f.Close()
+			}
+			a.d.feed() // its listener, which has waited for descriptors since the last round
+			a.quiet()
+			a.within(func() {
+				for _, s := range a.ep.(*endpoint).strangers { // as if ten seconds had passed
+					s.starved.since = time.Now().Add(-2 * starvedTime)
+					s.ready(sys.Readable)
+				}
+			})
+			eat()
+			c := b.wait(a)
+			if !errors.Is(c.Err, provider.ErrUnreachable) || !strings.Contains(c.Err.Error(), "it says: ") || !strings.Contains(c.Err.Error(), "descriptors") {
+				t.Errorf("%s: %v", what, c.Err)
+			}
+			if state := b.peerState(to); state != "new" {
+				t.Errorf("%s: the peer is %s", what, state)
+			}
+		}
+		if said := log.String(); strings.Count(said, "RLIMIT_NOFILE") != 1 || !strings.Contains(said, "taken in") {
+			t.Errorf("%s: the log has %s", what, said)
+		}
 	}
 }
 

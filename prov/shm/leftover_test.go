@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,9 @@ func TestStaleSocketHasASuccessor(t *testing.T) {
 	if removeSame(at.Name, old) || stale(at) {
 		t.Error("a successor's socket is taken for a dead one's")
 	}
+	if _, err := alive.Accept(); !errors.Is(err, sys.ErrWouldBlock) {
+		t.Errorf("the successor was disturbed: %v", err)
+	}
 	c, err := sys.ConnectUnix(at, sys.SeqPacket)
 	if err != nil {
 		t.Fatal("the successor cannot be reached: ", err)
@@ -48,6 +52,64 @@ func TestStaleSocketHasASuccessor(t *testing.T) {
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 0 {
 		t.Error(list)
+	}
+}
+
+// A file that is moved aside in the moment in which it has no socket yet comes back.
+func TestStaleSocketHasAnOwnerAfterAll(t *testing.T) {
+	at := sys.UnixAddress{Name: filepath.Join(t.TempDir(), "s")}
+	s, err := sys.ListenUnix(at, sys.SeqPacket, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	seen, err := os.Lstat(at.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if removeSame(at.Name, seen) {
+		t.Error("it is removed")
+	}
+	if now, err := os.Lstat(at.Name); err != nil || !os.SameFile(now, seen) {
+		t.Error(err)
+	}
+}
+
+// The first endpoint of a domain removes what nobody listens at in the folder, and nothing else.
+func TestFolderIsTidied(t *testing.T) {
+	dir := t.TempDir()
+	bind := func(name string, kind sys.SocketType) sys.Socket {
+		s, err := sys.ListenUnix(sys.UnixAddress{Name: filepath.Join(dir, name)}, kind, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for _, name := range []string{filepath.Base(folderName("/", "dead").Name), "weft-1.old", "other.sock"} {
+		_ = bind(name, sys.SeqPacket).Close()
+	}
+	alive := bind("weft-alive.sock", sys.SeqPacket)
+	defer alive.Close()
+	stream := bind("weft-stream.sock", sys.Stream)
+	defer stream.Close()
+	for _, name := range []string{"weft-file.sock", "weft.sock"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := newSide(t, provider.DomainConfig{Options: map[string]string{"folder": dir}}, provider.EndpointConfig{})
+	a.must(a.ep.Close())
+	if _, err := alive.Accept(); !errors.Is(err, sys.ErrWouldBlock) {
+		t.Errorf("who lives was disturbed: %v", err)
+	}
+	var left []string
+	list, err := os.ReadDir(dir)
+	a.must(err)
+	for _, e := range list {
+		left = append(left, e.Name())
+	}
+	if got := strings.Join(left, " "); got != "other.sock weft-alive.sock weft-file.sock weft-stream.sock weft.sock" {
+		t.Error("left are ", got)
 	}
 }
 

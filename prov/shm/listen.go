@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -17,6 +18,7 @@ import (
 
 const (
 	maxSocketName = 100 // bytes; the kernel has room for 107
+	maxSocketPath = 107
 	backlog       = 4096
 )
 
@@ -47,6 +49,10 @@ func (ep *endpoint) bind() error {
 	if ep.addr.path == "" {
 		return nil
 	}
+	if !ep.d.tidied {
+		ep.d.tidied = true
+		tidy(ep.addr.path)
+	}
 	at := folderName(ep.addr.path, ep.addr.name)
 	err := ep.listenAt(at, at.Name)
 	if errors.Is(err, provider.ErrBusy) && stale(at) {
@@ -62,26 +68,30 @@ func (ep *endpoint) bind() error {
 // name, who cannot bind it, and peers who saw the death do so.
 func stale(at sys.UnixAddress) bool {
 	before, err := os.Lstat(at.Name)
-	if err != nil || before.Mode().Type() != os.ModeSocket {
-		return false
-	}
-	sock, err := sys.ConnectUnix(at, sys.SeqPacket)
+	return err == nil && before.Mode().Type() == os.ModeSocket && ownerless(at) && removeSame(at.Name, before)
+}
+
+// ownerless says whether no socket belongs to the file any more. One that does is not disturbed: it is asked as a stream, which it is not,
+// and the kernel says that, of one that does not listen yet, too.
+func ownerless(at sys.UnixAddress) bool {
+	sock, err := sys.ConnectUnix(at, sys.Stream)
 	if err == nil {
 		_ = sock.Close()
-		return false
 	}
-	return errors.Is(err, syscall.ECONNREFUSED) && removeSame(at.Name, before)
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // removeSame removes a socket file if it is still the one that was looked at: a successor may have taken the name meanwhile. It is moved
-// aside first, where nobody replaces it between the look and the removal.
+// aside first, where nobody replaces it between the look and the removal, and looked at once more: the kernel makes the file before
+// it belongs to the socket, but nobody moves it in between.
 func removeSame(name string, old os.FileInfo) bool {
-	aside := name + "." + strconv.FormatUint(rand.Uint64(), 16)
+	aside := filepath.Join(filepath.Dir(name), "weft-"+strconv.FormatUint(rand.Uint64(), 16)+".old")
 	if err := os.Rename(name, aside); err != nil {
 		return false
 	}
 	now, err := os.Lstat(aside)
-	same := err == nil && os.SameFile(old, now) && old.ModTime().Equal(now.ModTime()) // numbers of files are used again
+	same := err == nil && os.SameFile(old, now) && old.ModTime().Equal(now.ModTime()) && // numbers of files are used again
+		ownerless(sys.UnixAddress{Name: aside})
 	if !same {
 		_ = os.Link(aside, name) // back to where it was, unless a third one is there
 	}
@@ -89,10 +99,23 @@ func removeSame(name string, old os.FileInfo) bool {
 	return same
 }
 
+// tidy removes from a folder what processes have left there that ended without a close, and that no survivor knew.
+func tidy(folder string) {
+	list, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, e := range list {
+		if name := e.Name(); strings.HasPrefix(name, "weft-") && (strings.HasSuffix(name, ".sock") || strings.HasSuffix(name, ".old")) {
+			stale(sys.UnixAddress{Name: filepath.Join(folder, name)})
+		}
+	}
+}
+
 func (ep *endpoint) listenAt(at sys.UnixAddress, path string) error {
 	sock, err := sys.ListenUnix(at, sys.SeqPacket, backlog)
 	if err != nil {
-		return fmt.Errorf("name %q: %w", ep.addr.name, systemError(err))
+		return fmt.Errorf("name %q: %w", ep.addr.name, ep.listenError(err, path))
 	}
 	l := &listener{ep: ep, sock: sock, path: path}
 	if path != "" {
@@ -108,10 +131,19 @@ func (ep *endpoint) listenAt(at sys.UnixAddress, path string) error {
 	}
 	if err != nil {
 		l.close()
-		return systemError(err)
+		return ep.listenError(err, path)
 	}
 	ep.listeners = append(ep.listeners, l)
 	return nil
+}
+
+// listenError says of a socket in the folder that it is the folder that will not have it.
+func (ep *endpoint) listenError(err error, path string) error {
+	told := systemError(err)
+	if path == "" || errors.Is(told, provider.ErrBusy) || errors.Is(told, provider.ErrNoMemory) {
+		return told
+	}
+	return fmt.Errorf("option folder=%q: %w: %w", ep.addr.path, err, provider.ErrInvalid)
 }
 
 func (l *listener) close() {
@@ -184,6 +216,8 @@ func (ep *endpoint) meet(sock sys.Socket) {
 func (s *stranger) close(why refusal) {
 	if why.code != 0 {
 		_, _ = s.sock.Send(why.Append(nil))
+		// Of a socket that is closed with something unread the other side hears that alone, and not the word.
+		_, _, _ = s.sock.Recv(make([]byte, 1), 0)
 	}
 	s.leave()
 	sys.CloseAll(s.fds)
@@ -215,7 +249,7 @@ func (s *stranger) ready(sys.Events) {
 		return
 	case errors.Is(err, sys.ErrDescriptors) && s.hello == nil:
 		if s.starved.hopeless() {
-			s.close(refusal{code: refuseLimit, text: err.Error()})
+			s.close(refusal{code: refuseLimit, text: fmt.Sprintf("no descriptors are left here (RLIMIT_NOFILE), for %v", starvedTime)})
 		} else {
 			s.ep.d.starve(s.sock.FD, s.token, err)
 		}
@@ -329,6 +363,7 @@ func (s *stranger) adopt(p *pair) {
 	s.leave()
 	p.hangUp() // our own call, if there is one
 	if err := p.prepare(); err != nil {
+		p.d.warnOnce("take in", "a peer cannot be taken in (descriptors are bounded by RLIMIT_NOFILE)", err)
 		sys.CloseAll(fds)
 		_, _ = sock.Send(refusal{refuseLimit, err.Error()}.Append(nil))
 		_ = sock.Close()

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,14 +42,14 @@ func parseOptions(given map[string]string) (options, error) {
 
 func (o *options) setDisable(v string) (err error) {
 	if o.features, err = sys.DisableFeatures(v); err != nil {
-		err = fmt.Errorf("%w: %w", provider.ErrInvalid, err)
+		err = fmt.Errorf("%w: %w", err, provider.ErrInvalid)
 	}
 	return err
 }
 
 func (o *options) setFail(v string) (err error) {
 	if o.failures, err = sys.ParseFailures(v); err != nil {
-		err = fmt.Errorf("%w: %w", provider.ErrInvalid, err)
+		err = fmt.Errorf("%w: %w", err, provider.ErrInvalid)
 	}
 	return err
 }
@@ -58,6 +59,15 @@ func (o *options) setFolder(v string) error {
 		return fmt.Errorf("it is no absolute path: %w", provider.ErrInvalid)
 	}
 	o.folder = filepath.Clean(v)
+	if n := len(folderName(o.folder, "").Name); n > maxSocketPath {
+		return fmt.Errorf("%d bytes too long for the path of a socket in it: %w", n-maxSocketPath, provider.ErrInvalid)
+	}
+	switch info, err := os.Stat(o.folder); {
+	case err != nil:
+		return fmt.Errorf("it is no folder that is there: %w: %w", err, provider.ErrInvalid)
+	case !info.IsDir():
+		return fmt.Errorf("it is no folder: %w", provider.ErrInvalid)
+	}
 	return nil
 }
 

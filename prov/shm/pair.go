@@ -320,7 +320,7 @@ func (p *pair) lost(why error) {
 	switch p.state {
 	case pairDialing:
 		if p.inc == 0 {
-			why = fmt.Errorf("%w: it has gone before it answered", provider.ErrUnreachable)
+			why = fmt.Errorf("%w: it has closed or died before it answered", provider.ErrUnreachable)
 		}
 		p.unreachable(why)
 		return

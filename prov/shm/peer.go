@@ -16,6 +16,7 @@ type peer struct {
 	why   error  // it is gone
 	bare  bool   // inserted without an incarnation: whoever has the name when it is connected
 	path  string // of a bare one: the folder that was inserted
+	net   uint64 // and the network namespace
 	named bool   // the program has inserted it
 	seen  bool   // the program may have its number
 	ghost bool   // in d.ghosts
@@ -45,13 +46,14 @@ func (d *domain) Insert(a provider.Address) (provider.Peer, error) {
 	return p.id, nil
 }
 
-// insert finds or makes the peer. What an address does not say is as it is here, but for the incarnation: see peer.is.
+// insert finds or makes the peer. What an address does not say is as it is here, but for the incarnation (see peer.is), and the network namespace where
+// there is a folder, which others share.
 func (d *domain) insert(addr address) (*peer, error) {
 	text := provider.Address(addr.String())
 	if addr.boot == "" {
 		addr.boot = d.boot.String()
 	}
-	if addr.net == 0 {
+	if addr.net == 0 && addr.path == "" && d.opts.folder == "" {
 		addr.net = d.net
 	}
 	if !addr.has {
@@ -66,15 +68,16 @@ func (d *domain) insert(addr address) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{id: id, text: text, addr: addr, bare: addr.inc == 0, path: addr.path}
+	p := &peer{id: id, text: text, addr: addr, bare: addr.inc == 0, path: addr.path, net: addr.net}
 	*value = p
 	d.byName[addr.name] = append(d.byName[addr.name], p)
 	return p, nil
 }
 
-// agrees says whether two addresses, of which all but the incarnation is known, can be one endpoint's.
+// agrees says whether two addresses, of which all but the incarnation and the network namespace is known, can be one endpoint's.
 func (p address) agrees(q address) bool {
-	return p.name == q.name && (p.inc == 0 || q.inc == 0 || p.inc == q.inc) && p.uid == q.uid && p.boot == q.boot && p.net == q.net
+	return p.name == q.name && (p.inc == 0 || q.inc == 0 || p.inc == q.inc) && p.uid == q.uid && p.boot == q.boot &&
+		(p.net == q.net || p.net == 0 || q.net == 0)
 }
 
 // Address is the address of a peer.
