@@ -65,6 +65,8 @@ type Config struct {
 	Progress fabric.Progress // who drives the domain
 	Pin      Pin             // where both sides run, as the caller has seen to; of the other side it must be the same
 	Logger   *slog.Logger    // told of waits of more than 3 s; nil discards
+	// Options are the provider's own, for the domain of this side.
+	Options map[string]string
 	// Inside says that the other side is in this process: processor time is counted by Measure alone.
 	Inside bool
 	// Begun is called by Measure when the other side has answered, before anything is measured; an error of it ends the

@@ -47,11 +47,7 @@ func open(ctx context.Context, c Config, caps fabric.Caps) (*end, error) {
 		return nil, err
 	}
 	e := &end{config: c, info: infos[0], said: -1}
-	d := fabric.DomainConfig{Progress: c.Progress}
-	if c.Wait == Sleep {
-		d.Spin = -1
-	}
-	if e.domain, err = fabric.OpenDomain(e.info, d); err != nil {
+	if e.domain, err = openDomain(e.info, c); err != nil {
 		return nil, err
 	}
 	if e.cq, err = e.domain.OpenCompletionQueue(fabric.CQConfig{}); err == nil {
@@ -63,6 +59,29 @@ func open(ctx context.Context, c Config, caps fabric.Caps) (*end, error) {
 	}
 	e.watch = newWatch(c.Logger)
 	return e, nil
+}
+
+// openDomain makes the domain of a side.
+func openDomain(info fabric.Info, c Config) (*fabric.Domain, error) {
+	d := fabric.DomainConfig{Progress: c.Progress, Options: c.Options}
+	if c.Wait == Sleep {
+		d.Spin = -1
+	}
+	domain, err := fabric.OpenDomain(info, d)
+	return domain, asSetting(err)
+}
+
+// Check says what is wrong with the settings of a side, without an other side: its provider is opened and closed.
+func Check(ctx context.Context, c Config) error {
+	infos, err := fabric.Discover(ctx, fabric.Hints{Provider: c.Provider})
+	if err != nil {
+		return err
+	}
+	d, err := openDomain(infos[0], c)
+	if err != nil {
+		return err
+	}
+	return d.Close()
 }
 
 func (e *end) close() error {

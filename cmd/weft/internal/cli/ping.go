@@ -16,6 +16,7 @@ import (
 // pingSide are the flags that both sides have.
 type pingSide struct {
 	provider, wait, progress, pin string
+	options                       []string
 }
 
 type pingOptions struct {
@@ -51,7 +52,8 @@ func newPing(env Env) *cobra.Command {
   weft ping --size 8 --wait sleep --pin same --json
   weft ping --size 8 --wait sleep --pin apart --pause 1ms
   weft ping --listen=here          # in one terminal, and in another one:
-  weft ping --connect shm://here --op view --size 1M`,
+  weft ping --connect shm://here --op view --size 1M
+  weft ping --listen --option folder=/shared   # between containers: both see the folder`,
 		Long: `Start a second process and measure what operations between the two cost: latency, MB/s,
 operations a second, and the processor time of both sides. With loop the other side is in
 this process. All data are checked; a difference is an error.
@@ -69,7 +71,10 @@ operation of the latency phase, of ` + orList(ping.Answered) + `: the peer sleep
 not part of the latency, and MB/s and ops/s are measured without it.
 
 --listen makes this process the other side of one that is started with --connect. Each has its own
---wait and --progress, --pin must be the same; what is measured says the one that connects.
+--wait, --progress and --option, --pin must be the same; what is measured says the one that connects.
+
+--option sets options of the provider, such as folder, by which containers meet that share nothing
+but a folder; docs/prov has them all.
 
 The exit code is 1 if the peer dies or data are wrong.`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -102,11 +107,16 @@ func (o *pingSide) flags(cmd *cobra.Command) {
 	f.StringVar(&o.wait, "wait", "", "how to wait: "+orList(ping.Waits))
 	f.StringVar(&o.progress, "progress", "auto", "who moves operations on: auto or manual")
 	f.StringVar(&o.pin, "pin", "", "put both processes on one processor (same), or on two (apart)")
+	optionFlag(cmd, &o.options)
 }
 
 // args is the command line of a peer process.
 func (o *pingSide) args() []string {
-	return []string{pingPeerName, "--provider", o.provider, "--wait=" + o.wait, "--progress", o.progress, "--pin=" + o.pin}
+	list := []string{pingPeerName, "--provider", o.provider, "--wait=" + o.wait, "--progress", o.progress, "--pin=" + o.pin}
+	for _, option := range o.options {
+		list = append(list, "--option="+option)
+	}
+	return list
 }
 
 // config checks the flags.
@@ -125,7 +135,9 @@ func (o *pingSide) config() (ping.Config, error) {
 	default:
 		return c, usagef("--progress is auto or manual, not %q", o.progress)
 	}
-	return c, nil
+	var err error
+	c.Options, err = parseOptions(o.options)
+	return c, err
 }
 
 // work checks what is to be measured.
@@ -179,6 +191,11 @@ func runPing(ctx context.Context, env Env, opt *pingOptions, given func(string) 
 	}
 	if err := usable(ctx, c.Provider); err != nil {
 		return pingError(ctx, err) // here, before another process finds out
+	}
+	if len(c.Options) > 0 {
+		if err := ping.Check(ctx, c); err != nil {
+			return pingError(ctx, err) // here as well
+		}
 	}
 	local, peer, pin := 0, 0, c.Pin
 	if pin != ping.Anywhere {
