@@ -189,6 +189,9 @@ func runPing(ctx context.Context, env Env, opt *pingOptions, given func(string) 
 	if err != nil {
 		return err
 	}
+	if err := ping.CheckDescriptors(descriptors(c.Provider)); err != nil {
+		return pingError(ctx, err) // before anything is started that would wait for what cannot be
+	}
 	if err := usable(ctx, c.Provider); err != nil {
 		return pingError(ctx, err) // here, before another process finds out
 	}
@@ -229,6 +232,15 @@ func runPing(ctx context.Context, env Env, opt *pingOptions, given func(string) 
 		err = pingProcess(ctx, env, opt, start, c, w, out)
 	}
 	return pingError(ctx, err)
+}
+
+// descriptors is how many files a side has to open. Loop has none of the kernel's, but the runtime does.
+func descriptors(provider string) int {
+	const runtimes = 4
+	if provider == loopName {
+		return runtimes
+	}
+	return ping.Descriptors
 }
 
 // usable says why a provider cannot be used, if so.
