@@ -19,5 +19,5 @@ func CheckDescriptors(need int) error {
 	if err != nil || free >= need {
 		return nil // where it cannot be known, it is found out
 	}
-	return fmt.Errorf("%w: %d are free, and %d needed", ErrDescriptors, free, need)
+	return fmt.Errorf("%w: %d free, %d needed", ErrDescriptors, free, need)
 }

@@ -37,6 +37,7 @@ func OfOther(err error) bool {
 
 // serve does jobs until the other side says bye.
 func (e *end) serve(ctx context.Context) error {
+	e.watch.wait(func() string { return fmt.Sprintf("a weft ping --connect '%s'", e.ep.Address()) })
 	if _, err := e.hear(ctx, hello); err != nil {
 		return err
 	}
