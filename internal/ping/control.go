@@ -74,7 +74,7 @@ func newJob(w Work, p Phase, size int) job {
 
 // text says what is done.
 func (j *job) text() string {
-	return fmt.Sprintf("the %s phase of %d times %s of %d bytes", j.Phase, j.total(), j.Op, j.Size)
+	return fmt.Sprintf("the %s phase of %d times %s of %d bytes", j.Phase, j.Iters, j.Op, j.Size)
 }
 
 // total is the number of operations.

@@ -23,7 +23,7 @@ func Measure(ctx context.Context, c Config, w Work, to fabric.Address, each func
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(e.reason(err), e.close()) }()
+	defer func() { err = errors.Join(e.reason(ctx, err), e.close()) }()
 	if err := e.greet(ctx, to); err != nil {
 		return err
 	}
@@ -35,9 +35,8 @@ func Measure(ctx context.Context, c Config, w Work, to fabric.Address, each func
 	for _, size := range w.Sizes {
 		r, err := e.size(ctx, w, size)
 		if err != nil {
-			if errors.Is(err, ErrData) {
-				// The other side has nothing to be sorry for: it gets a reason.
-				_ = e.say(ctx, control{Verb: bye, Error: err.Error()}) // the first error counts
+			if errors.Is(err, ErrData) || ctx.Err() != nil {
+				e.lastWord(ctx, bye, err) // the other side has nothing to be sorry for: it gets a reason
 			}
 			return err
 		}

@@ -23,9 +23,9 @@ func Serve(ctx context.Context, c Config, listening func(fabric.Address) error) 
 	if err := listening(e.ep.Address()); err != nil {
 		return err
 	}
-	err = e.reason(e.serve(ctx))
-	if err != nil && e.peer != 0 && !OfOther(err) && ctx.Err() == nil {
-		_ = e.say(ctx, control{Verb: done, Error: err.Error()}) // the first error counts
+	err = e.reason(ctx, e.serve(ctx))
+	if err != nil {
+		e.lastWord(ctx, done, err)
 	}
 	return err
 }

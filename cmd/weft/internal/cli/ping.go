@@ -148,7 +148,7 @@ func (o *pingOptions) work() (ping.Work, error) {
 	}
 	var err error
 	if w.Sizes, err = ping.ParseSizes(o.size); err != nil {
-		return w, usagef("--size %s: %s", o.size, strings.TrimPrefix(err.Error(), "ping: "))
+		return w, usagef("--size: %s", strings.TrimPrefix(err.Error(), "ping: "))
 	}
 	if w.Op != ping.Message && w.Op != ping.Tagged && slices.Contains(w.Sizes, 0) {
 		return w, usagef("--size %s: a %s has 1 byte at least; only messages have none", o.size, w.Op)
