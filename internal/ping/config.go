@@ -169,7 +169,7 @@ func (w Work) iters(n int) int {
 
 // slots is how many operations of n bytes are outstanding in a phase.
 func slots(p Phase, op Op, n int) int {
-	if p == Latency && op.echoes() {
+	if p == Latency && op.echoes() && n <= slotBytes {
 		return 2 // one is on its way, the place of the next one is ready
 	}
 	return min(max(slotBytes/max(n, 1), 1), maxSlots)

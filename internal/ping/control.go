@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric"
@@ -99,7 +100,7 @@ func parseControl(b []byte, want ...verb) (control, error) {
 		return control{}, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	if c.Error != "" {
-		return control{}, fmt.Errorf("%w: %.500q", errNo, c.Error)
+		return control{}, fmt.Errorf("%w: %.500q", errNo, strings.ReplaceAll(c.Error, "\n", "; ")) // joined errors
 	}
 	switch {
 	case !slices.Contains(want, c.Verb):

@@ -59,6 +59,7 @@ used here.`,
 	f := cmd.Flags()
 	f.StringVarP(&opt.provider, "provider", "p", "", "these providers only, as \"a;b\", or all but these, as \"^a;b\"")
 	optionFlag(cmd, &opt.options)
+	completeProviders(cmd, "provider")
 	f.BoolVarP(&opt.verbose, "verbose", "v", false, "everything that is known")
 	f.BoolVar(&opt.json, "json", false, "print one JSON object")
 	return cmd
@@ -178,7 +179,7 @@ func probe(info *fabric.Info, options map[string]string) (providerInfo, error) {
 		err = errors.Join(err, d.Close())
 	}
 	if err != nil {
-		p.Usable, p.Why = false, strings.TrimPrefix(err.Error(), info.Provider+": ")
+		p.Usable, p.Why = false, oneLine(strings.TrimPrefix(err.Error(), info.Provider+": "))
 	}
 	return p, nil
 }
@@ -209,7 +210,7 @@ const endpointType = "rdm"
 // describe turns a description into words.
 func describe(info *fabric.Info) providerInfo {
 	p := providerInfo{
-		Provider: info.Provider, Version: info.Version, Domain: info.Domain, Usable: info.Usable, Why: info.Why, Address: info.Address,
+		Provider: info.Provider, Version: info.Version, Domain: info.Domain, Usable: info.Usable, Why: oneLine(info.Why), Address: info.Address,
 		Reach: "process", Endpoint: endpointType, Caps: capNames(info.Caps), Progress: []string{}, Wait: []string{}, Memory: append([]string{}, info.Memory.Bits()...),
 		Features: []featureInfo{},
 	}

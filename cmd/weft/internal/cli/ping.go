@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ func newPing(env Env) *cobra.Command {
   weft ping --size 8 --wait sleep --pin same --json
   weft ping --size 8 --wait sleep --pin apart --pause 1ms
   weft ping --listen=here          # in one terminal, and in another one:
-  weft ping --connect shm://here --op view --size 1M
+  weft ping --connect here --op view --size 1M
   weft ping --listen --option folder=/shared   # between containers: both see the folder`,
 		Long: `Start a second process and measure what operations between the two cost: latency, MB/s,
 operations a second, and the processor time of both sides. With loop the other side is in
@@ -96,8 +97,9 @@ The exit code is 1 if the peer dies or data are wrong.`,
 	f.DurationVar(&opt.pause, "pause", 0, "do nothing before each operation of the latency phase, such as 1ms, up to "+ping.MaxPause.String())
 	f.Var((*nameFlag)(&opt.listen), "listen", "be the other side of a --connect, under a name or a random one")
 	f.Lookup("listen").NoOptDefVal = anyName
-	f.StringVar(&opt.connect, "connect", "", "measure with the process that listens at this `address`")
+	f.StringVar(&opt.connect, "connect", "", "measure with the process that listens at this `address`, or under this name")
 	f.BoolVar(&opt.json, "json", false, "print one JSON object a size")
+	completeWords(cmd, "op", ping.Ops...)
 	return cmd
 }
 
@@ -108,6 +110,10 @@ func (o *pingSide) flags(cmd *cobra.Command) {
 	f.StringVar(&o.progress, "progress", "auto", "who moves operations on: auto or manual")
 	f.StringVar(&o.pin, "pin", "", "put both processes on one processor (same), or on two (apart)")
 	optionFlag(cmd, &o.options)
+	completeProviders(cmd, "provider")
+	completeWords(cmd, "wait", ping.Waits...)
+	completeWords(cmd, "progress", fabric.Auto.String(), fabric.Manual.String())
+	completeWords(cmd, "pin", ping.Pins...)
 }
 
 // args is the command line of a peer process.
@@ -275,9 +281,12 @@ func (o *pingOptions) settle(given func(string) bool) error {
 		return usagef("--provider is empty")
 	}
 	if o.connect != "" {
+		if !strings.ContainsAny(o.connect, ":/?") {
+			o.connect = o.provider + "://" + url.PathEscape(o.connect) // a name, as --listen takes it
+		}
 		scheme, _, ok := strings.Cut(o.connect, "://")
 		if !ok || scheme == "" {
-			return usagef("--connect %q is no address: they look like shm://NAME", o.connect)
+			return usagef("--connect %q is no address, nor a name: they look like shm://NAME", o.connect)
 		}
 		if given("provider") && o.provider != scheme {
 			return usagef("--connect %s is no address of provider %s", o.connect, o.provider)
