@@ -99,9 +99,10 @@ const (
 	MaxSize  = 1 << 30
 	MaxIters = 10_000_000
 	maxSlots = 64
-	// slotBytes bounds what is outstanding at once, where more than one is.
-	slotBytes = 128 << 20
 )
+
+// slotBytes bounds what is outstanding at once, where more than one is. Tests change it.
+var slotBytes = 128 << 20
 
 // ErrConfig refuses what cannot be measured.
 var ErrConfig = errors.New("ping: wrong settings")

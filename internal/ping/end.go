@@ -348,7 +348,7 @@ type memory struct {
 }
 
 // newMemory gets it from an arena where the provider has one.
-func (e *end) newMemory(n, size int, a fabric.Access) (*memory, error) {
+func (e *end) newMemory(ctx context.Context, n, size int, a fabric.Access) (*memory, error) {
 	m := &memory{slots: make([]fabric.Segment, n)}
 	var err error
 	if bytes := max(n*size, 1); e.info.Caps.Has(fabric.Arena) {
@@ -362,19 +362,39 @@ func (e *end) newMemory(n, size int, a fabric.Access) (*memory, error) {
 	for s := range m.slots {
 		m.slots[s] = m.whole.Slice(s*size, size)
 	}
-	spoil(m.whole.Bytes()) // its pages are there now, with bytes that are wrong
+	b := m.whole.Bytes()
+	err = e.pieces(ctx, len(b), func(from, to int) { // its pages are there then, with bytes that are wrong
+		if from == 0 {
+			spoil(b[:to])
+		} else {
+			copy(b[from:to], b)
+		}
+	})
+	if err != nil {
+		return nil, errors.Join(err, m.close())
+	}
 	return m, nil
 }
 
 // fill writes what is to be sent. Slot s gets the number s.
-func (m *memory) fill() {
-	fill(m.slots[0].Bytes)
+func (e *end) fill(ctx context.Context, m *memory) error {
 	for s := range m.slots {
-		copy(m.slots[s].Bytes, m.slots[0].Bytes)
+		b, first := m.slots[s].Bytes, m.slots[0].Bytes
+		err := e.pieces(ctx, len(b), func(from, to int) {
+			if s == 0 {
+				fillFrom(b[from:to], from)
+			} else {
+				copy(b[from:to], first[from:to])
+			}
+		})
+		if err != nil {
+			return err
+		}
 	}
 	for s := range m.slots {
 		stamp(m.slots[s].Bytes, uint64(s))
 	}
+	return nil
 }
 
 // close gives it back; of nil it does nothing.

@@ -110,7 +110,7 @@ type measured struct {
 // phase runs one phase with the other side.
 func (e *end) phase(ctx context.Context, j job) (m measured, err error) {
 	e.watch.wait(func() string { return fmt.Sprintf("%s, in %s", e.address, j.text()) })
-	r, err := newRun(e, j, false)
+	r, err := newRun(ctx, e, j, false)
 	if err != nil {
 		return m, err
 	}
@@ -127,11 +127,13 @@ func (e *end) phase(ctx context.Context, j job) (m measured, err error) {
 	if err := e.say(ctx, control{Verb: setJob, Job: &j, Key: r.exposed()}); err != nil {
 		return m, err
 	}
+	e.watch.wait(func() string { return fmt.Sprintf("%s to prepare %s", e.address, j.text()) })
 	answer, err := e.hear(ctx, ready)
 	if err != nil {
 		return m, err
 	}
 	r.key = answer.Key
+	e.watch.wait(func() string { return fmt.Sprintf("%s, in %s", e.address, j.text()) })
 	before := sys.ProcessorTime()
 	if m, err = r.measure(ctx); err != nil {
 		return m, err
@@ -139,6 +141,7 @@ func (e *end) phase(ctx context.Context, j job) (m measured, err error) {
 	if err := e.say(ctx, control{Verb: endJob}); err != nil {
 		return m, err
 	}
+	e.watch.wait(func() string { return fmt.Sprintf("%s to compare what came in %s", e.address, j.text()) })
 	end, err := e.hear(ctx, done)
 	if err != nil {
 		return m, err
@@ -157,7 +160,7 @@ func (r *run) measure(ctx context.Context) (measured, error) {
 	case r.Phase == Latency:
 		return r.latency(ctx, r.viewOne, nil)
 	case r.Op == Read:
-		return r.rate(ctx, r.readNext, r.checkRead)
+		return r.rate(ctx, r.readNext, func() error { return r.checkRead(ctx) })
 	case r.Op == View:
 		return r.viewRate(ctx)
 	case r.Op == Write:

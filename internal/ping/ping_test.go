@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,50 @@ func TestLeast(t *testing.T) {
 		if r := list[0]; (r.Latency.Median > 0) != (w.Only != Rate) || r.OpsPerS <= 0 || r.CPU.Peer < 0 {
 			t.Errorf("%+v", r)
 		}
+	}
+}
+
+// Very large ones go one by one, in one place.
+func TestOnePlace(t *testing.T) {
+	was := slotBytes
+	defer func() { slotBytes = was }()
+	slotBytes = 1000
+	for _, op := range Ops {
+		for _, wait := range []Wait{Spin, Sleep} {
+			if s := slots(Latency, op, 1001); s != 1 {
+				t.Errorf("%s: %d places", op, s)
+			}
+			c := Config{Provider: "loop", Wait: wait}
+			if _, measured, served := pair(t.Context(), c, c, Work{Op: op, Sizes: []int{1001, 5000}, Iters: 50}); measured != nil || served != nil {
+				t.Errorf("%s: measured: %v; served: %v", op, measured, served)
+			}
+		}
+	}
+}
+
+// Whoever prepares much memory is not waiting, and can be stopped.
+func TestPieces(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	e := &end{watch: new(watch)}
+	var parts []int
+	err := e.pieces(ctx, 3*piece+1, func(from, to int) {
+		if parts = append(parts, to-from); len(parts) == 2 {
+			stop(enough)
+		}
+	})
+	if !errors.Is(err, enough) || len(parts) != 2 || e.watch.steps.Load() != 2 {
+		t.Errorf("%v of %v, %d steps", err, parts, e.watch.steps.Load())
+	}
+	parts = nil
+	if err := e.pieces(t.Context(), 2*piece+1, func(from, to int) { parts = append(parts, to-from) }); err != nil || len(parts) != 3 || parts[2] != 1 {
+		t.Errorf("%v, %v", parts, err)
+	}
+	b := make([]byte, 100)
+	fillFrom(b[:40], 0)
+	fillFrom(b[40:], 40)
+	if !slices.Equal(b, newReference(100)) {
+		t.Error("piece by piece, the pattern is another one")
 	}
 }
 

@@ -62,7 +62,7 @@ func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
 		return errors.Join(fabric.ErrNotSupported, errors.New("ping: "+e.info.Provider+" does not offer "+(want&^e.info.Caps).String()))
 	}
 	e.watch.wait(func() string { return fmt.Sprintf("%s, in %s", e.address, j.text()) })
-	r, err := newRun(e, j, true)
+	r, err := newRun(ctx, e, j, true)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
 		end.CPU = 0
 	}
 	if check != nil {
-		if err := check(); err != nil {
+		if err := check(ctx); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
 
 // service is what this side does in the phase, and what it checks at its end. Both may be nil: the other
 // side reads and writes without it.
-func (r *run) service() (work func(context.Context) error, check func() error) {
+func (r *run) service() (work func(context.Context) error, check func(context.Context) error) {
 	switch {
 	case r.Phase == Latency && r.Op.echoes():
 		return r.echo, nil

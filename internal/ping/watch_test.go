@@ -99,7 +99,7 @@ func TestStoppedPeer(t *testing.T) {
 			if err := <-end; !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
 			}
-			if len(lines) != 1 || !strings.Contains(lines[0], string(stopped.ep.Address())) || !strings.Contains(lines[0], "the latency phase of 5 times "+string(op)+" of 8 bytes") {
+			if len(lines) != 1 || !strings.Contains(lines[0], string(stopped.ep.Address())) || !strings.Contains(lines[0], "to prepare the latency phase of 5 times "+string(op)+" of 8 bytes") {
 				t.Errorf("%q", lines)
 			}
 			if err := stopped.close(); err != nil {
