@@ -65,6 +65,8 @@ type Config struct {
 	Progress fabric.Progress // who drives the domain
 	Pin      Pin             // where both sides run, as the caller has seen to; of the other side it must be the same
 	Logger   *slog.Logger    // told of waits of more than 3 s; nil discards
+	// Options are the provider's own, for the domain of this side.
+	Options map[string]string
 	// Inside says that the other side is in this process: processor time is counted by Measure alone.
 	Inside bool
 	// Begun is called by Measure when the other side has answered, before anything is measured; an error of it ends the
@@ -97,9 +99,10 @@ const (
 	MaxSize  = 1 << 30
 	MaxIters = 10_000_000
 	maxSlots = 64
-	// slotBytes bounds what is outstanding at once, where more than one is.
-	slotBytes = 128 << 20
 )
+
+// slotBytes bounds what is outstanding at once, where more than one is. Tests change it.
+var slotBytes = 128 << 20
 
 // ErrConfig refuses what cannot be measured.
 var ErrConfig = errors.New("ping: wrong settings")
@@ -167,7 +170,7 @@ func (w Work) iters(n int) int {
 
 // slots is how many operations of n bytes are outstanding in a phase.
 func slots(p Phase, op Op, n int) int {
-	if p == Latency && op.echoes() {
+	if p == Latency && op.echoes() && n <= slotBytes {
 		return 2 // one is on its way, the place of the next one is ready
 	}
 	return min(max(slotBytes/max(n, 1), 1), maxSlots)

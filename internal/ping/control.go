@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric"
@@ -74,7 +75,7 @@ func newJob(w Work, p Phase, size int) job {
 
 // text says what is done.
 func (j *job) text() string {
-	return fmt.Sprintf("the %s phase of %d times %s of %d bytes", j.Phase, j.total(), j.Op, j.Size)
+	return fmt.Sprintf("the %s phase of %d times %s of %d bytes", j.Phase, j.Iters, j.Op, j.Size)
 }
 
 // total is the number of operations.
@@ -99,7 +100,7 @@ func parseControl(b []byte, want ...verb) (control, error) {
 		return control{}, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	if c.Error != "" {
-		return control{}, fmt.Errorf("%w: %.500q", errNo, c.Error)
+		return control{}, fmt.Errorf("%w: %.500q", errNo, strings.ReplaceAll(c.Error, "\n", "; ")) // joined errors
 	}
 	switch {
 	case !slices.Contains(want, c.Verb):

@@ -3,6 +3,7 @@ package ping
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +68,9 @@ func TestBadControl(t *testing.T) {
 		if c, err := parseControl([]byte(text), allVerbs...); !errors.Is(err, ErrProtocol) {
 			t.Errorf("%s: %+v, %v", text, c, err)
 		}
+	}
+	if _, err := parseControl([]byte(`{"verb":"done","error":"one\ntwo"}`), ready); !errors.Is(err, errNo) || !strings.Contains(err.Error(), `"one; two"`) {
+		t.Error(err)
 	}
 	if _, err := parseControl([]byte(`{"verb":"done","error":"no memory"}`), ready); !errors.Is(err, errNo) || !OfOther(err) {
 		t.Error(err)

@@ -30,7 +30,7 @@ func (r *run) echo(ctx context.Context) error {
 	if err := r.settle(ctx); err != nil {
 		return err
 	}
-	return r.checkIn()
+	return r.checkIn(ctx)
 }
 
 // sink takes messages in.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/weft-fabric/weft/fabric"
 	"github.com/weft-fabric/weft/memmon"
@@ -34,7 +35,9 @@ type end struct {
 
 	heard   [controlMax]byte
 	said    int  // bytes of a control message in heard, -1: none
-	telling bool // a control message is on its way out
+	telling int  // control messages that are on their way out: more than one after a say that was interrupted
+	met     bool // the other side has answered
+	awaits  bool // a receive of the peer's next control message is posted, which its death ends
 
 	door  [controlMax]byte // for a hello while one is served already
 	watch *watch
@@ -47,11 +50,7 @@ func open(ctx context.Context, c Config, caps fabric.Caps) (*end, error) {
 		return nil, err
 	}
 	e := &end{config: c, info: infos[0], said: -1}
-	d := fabric.DomainConfig{Progress: c.Progress}
-	if c.Wait == Sleep {
-		d.Spin = -1
-	}
-	if e.domain, err = fabric.OpenDomain(e.info, d); err != nil {
+	if e.domain, err = openDomain(e.info, c); err != nil {
 		return nil, err
 	}
 	if e.cq, err = e.domain.OpenCompletionQueue(fabric.CQConfig{}); err == nil {
@@ -63,6 +62,29 @@ func open(ctx context.Context, c Config, caps fabric.Caps) (*end, error) {
 	}
 	e.watch = newWatch(c.Logger)
 	return e, nil
+}
+
+// openDomain makes the domain of a side.
+func openDomain(info fabric.Info, c Config) (*fabric.Domain, error) {
+	d := fabric.DomainConfig{Progress: c.Progress, Options: c.Options}
+	if c.Wait == Sleep {
+		d.Spin = -1
+	}
+	domain, err := fabric.OpenDomain(info, d)
+	return domain, asSetting(err)
+}
+
+// Check says what is wrong with the settings of a side, without an other side: its provider is opened and closed.
+func Check(ctx context.Context, c Config) error {
+	infos, err := fabric.Discover(ctx, fabric.Hints{Provider: c.Provider})
+	if err != nil {
+		return err
+	}
+	d, err := openDomain(infos[0], c)
+	if err != nil {
+		return err
+	}
+	return d.Close()
 }
 
 func (e *end) close() error {
@@ -88,26 +110,51 @@ func (e *end) progress(ctx context.Context) error {
 	return err
 }
 
+// lastWords bounds how long a side that ends tells why, and how long the other one looks for that.
+const lastWords = 200 * time.Millisecond
+
 // reason puts what the peer said at last in the place of an error that it is gone.
-func (e *end) reason(err error) error {
+func (e *end) reason(ctx context.Context, err error) error {
 	if !errors.Is(err, fabric.ErrPeerGone) {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	const most = 3 // one that nobody has looked at may stand in front of the last word
+	for range most {
+		e.drain(ctx)
+		if e.said < 0 {
+			break
+		}
+		if _, last := parseControl(e.heard[:e.said]); errors.Is(last, errNo) {
+			return last
+		}
+		// A receive from the peer alone would be refused: it is gone. What it had sent is still there for others.
+		e.said = -1
+		if e.ep.RecvTagged(fabric.Op{Tag: controlTag, Local: fabric.Bytes(e.heard[:]), Context: controlContext}) != nil {
+			break
+		}
+		e.awaits = true
+	}
+	return err
+}
+
+// drain takes what is there. As long as a control message is awaited, it may be on its way still, when a post has found out first that the peer is gone.
+func (e *end) drain(ctx context.Context) {
 	for range 100 { // lest somebody sends without end
-		n, _ := e.cq.Read(e.batch[:]) // what went wrong is known
+		var n int // what went wrong is known
+		if e.awaits {
+			n, _ = e.cq.Wait(ctx, e.batch[:])
+		} else {
+			n, _ = e.cq.Read(e.batch[:])
+		}
 		for i := range n {
 			_ = e.take(&e.batch[i])
 		}
 		if n == 0 {
-			break
+			return
 		}
 	}
-	if e.said >= 0 {
-		if _, last := parseControl(e.heard[:e.said]); errors.Is(last, errNo) {
-			return last
-		}
-	}
-	return err
 }
 
 // read waits in the way that was asked for. Spinning, it may find nothing.
@@ -129,20 +176,42 @@ func (e *end) read(ctx context.Context) (int, error) {
 // take notes a completion.
 func (e *end) take(c *fabric.Completion) error {
 	switch {
+	case c.Context == controlContext && c.Kind == fabric.TRecvDone:
+		e.awaits = false
+	case c.Context == controlContext:
+		e.telling--
+	}
+	switch {
 	case c.Context == helloContext && c.Kind == fabric.TRecvDone:
 		return e.refuse(c)
 	case c.Context == busyContext:
 		return nil // whoever it was for may have left
+	case c.Err != nil && c.Context == controlContext:
+		return e.talk(c.Err)
 	case c.Err != nil:
 		return c.Err
 	case c.Context == controlContext && c.Kind == fabric.TRecvDone:
 		e.said = int(c.Len)
 	case c.Context == controlContext:
-		e.telling = false
 	case e.run != nil:
 		return e.run.take(c)
 	}
 	return nil
+}
+
+// talk gives an error of a control message the name of what it was for: that it is a tagged one is nobody's business who measures
+// something else.
+func (e *end) talk(err error) error {
+	op, ok := err.(*fabric.OpError) //nolint:errorlint // one that is wrapped says more than that
+	if !ok {
+		return err
+	}
+	named := *op
+	named.Op = "connect"
+	if e.met {
+		named.Op = "control message"
+	}
+	return &named
 }
 
 // post posts, and reads completions as long as there is no room.
@@ -174,7 +243,10 @@ func (e *end) listen(ctx context.Context) error {
 	if e.peer == 0 {
 		op.Tag = helloTag
 	}
-	return e.post(ctx, e.ep.RecvTagged, e.from(op))
+	op = e.from(op)
+	err := e.post(ctx, e.ep.RecvTagged, op)
+	e.awaits = err == nil && op.Flags.Has(fabric.Directed)
+	return e.talk(err)
 }
 
 // attend posts the receive of a hello of others than the one that is served. It is never waited for.
@@ -212,20 +284,33 @@ func (e *end) say(ctx context.Context, c control) error {
 	if err != nil {
 		return err
 	}
-	e.telling = true
 	op := fabric.Op{Tag: controlTag, Local: fabric.Bytes(b), Peer: e.peer, Context: controlContext}
 	if c.Verb == hello {
 		op.Tag = helloTag
 	}
 	if err := e.post(ctx, e.ep.SendTagged, op); err != nil {
-		return err
+		return e.talk(err)
 	}
-	for e.telling {
+	e.telling++
+	for e.telling > 0 {
 		if err := e.progress(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// lastWord tells the other side why this one ends. Whoever was stopped has no time to lose for it.
+func (e *end) lastWord(ctx context.Context, v verb, why error) {
+	if e.peer == 0 || OfOther(why) {
+		return
+	}
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+		defer cancel()
+	}
+	_ = e.say(ctx, control{Verb: v, Error: why.Error()}) // the first error counts
 }
 
 // hear waits for a control message, one of those that are wanted. What the other side does until then is in doing.
@@ -252,6 +337,7 @@ func (e *end) hear(ctx context.Context, want ...verb) (control, error) {
 			return control{}, err
 		}
 	}
+	e.met = true
 	return c, e.listen(ctx)
 }
 
@@ -262,7 +348,7 @@ type memory struct {
 }
 
 // newMemory gets it from an arena where the provider has one.
-func (e *end) newMemory(n, size int, a fabric.Access) (*memory, error) {
+func (e *end) newMemory(ctx context.Context, n, size int, a fabric.Access) (*memory, error) {
 	m := &memory{slots: make([]fabric.Segment, n)}
 	var err error
 	if bytes := max(n*size, 1); e.info.Caps.Has(fabric.Arena) {
@@ -276,19 +362,39 @@ func (e *end) newMemory(n, size int, a fabric.Access) (*memory, error) {
 	for s := range m.slots {
 		m.slots[s] = m.whole.Slice(s*size, size)
 	}
-	spoil(m.whole.Bytes()) // its pages are there now, with bytes that are wrong
+	b := m.whole.Bytes()
+	err = e.pieces(ctx, len(b), func(from, to int) { // its pages are there then, with bytes that are wrong
+		if from == 0 {
+			spoil(b[:to])
+		} else {
+			copy(b[from:to], b)
+		}
+	})
+	if err != nil {
+		return nil, errors.Join(err, m.close())
+	}
 	return m, nil
 }
 
 // fill writes what is to be sent. Slot s gets the number s.
-func (m *memory) fill() {
-	fill(m.slots[0].Bytes)
+func (e *end) fill(ctx context.Context, m *memory) error {
 	for s := range m.slots {
-		copy(m.slots[s].Bytes, m.slots[0].Bytes)
+		b, first := m.slots[s].Bytes, m.slots[0].Bytes
+		err := e.pieces(ctx, len(b), func(from, to int) {
+			if s == 0 {
+				fillFrom(b[from:to], from)
+			} else {
+				copy(b[from:to], first[from:to])
+			}
+		})
+		if err != nil {
+			return err
+		}
 	}
 	for s := range m.slots {
 		stamp(m.slots[s].Bytes, uint64(s))
 	}
+	return nil
 }
 
 // close gives it back; of nil it does nothing.

@@ -23,7 +23,7 @@ func Measure(ctx context.Context, c Config, w Work, to fabric.Address, each func
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(e.reason(err), e.close()) }()
+	defer func() { err = errors.Join(e.reason(ctx, err), e.close()) }()
 	if err := e.greet(ctx, to); err != nil {
 		return err
 	}
@@ -35,9 +35,8 @@ func Measure(ctx context.Context, c Config, w Work, to fabric.Address, each func
 	for _, size := range w.Sizes {
 		r, err := e.size(ctx, w, size)
 		if err != nil {
-			if errors.Is(err, ErrData) {
-				// The other side has nothing to be sorry for: it gets a reason.
-				_ = e.say(ctx, control{Verb: bye, Error: err.Error()}) // the first error counts
+			if errors.Is(err, ErrData) || ctx.Err() != nil {
+				e.lastWord(ctx, bye, err) // the other side has nothing to be sorry for: it gets a reason
 			}
 			return err
 		}
@@ -111,7 +110,7 @@ type measured struct {
 // phase runs one phase with the other side.
 func (e *end) phase(ctx context.Context, j job) (m measured, err error) {
 	e.watch.wait(func() string { return fmt.Sprintf("%s, in %s", e.address, j.text()) })
-	r, err := newRun(e, j, false)
+	r, err := newRun(ctx, e, j, false)
 	if err != nil {
 		return m, err
 	}
@@ -128,11 +127,13 @@ func (e *end) phase(ctx context.Context, j job) (m measured, err error) {
 	if err := e.say(ctx, control{Verb: setJob, Job: &j, Key: r.exposed()}); err != nil {
 		return m, err
 	}
+	e.watch.wait(func() string { return fmt.Sprintf("%s to prepare %s", e.address, j.text()) })
 	answer, err := e.hear(ctx, ready)
 	if err != nil {
 		return m, err
 	}
 	r.key = answer.Key
+	e.watch.wait(func() string { return fmt.Sprintf("%s, in %s", e.address, j.text()) })
 	before := sys.ProcessorTime()
 	if m, err = r.measure(ctx); err != nil {
 		return m, err
@@ -140,6 +141,7 @@ func (e *end) phase(ctx context.Context, j job) (m measured, err error) {
 	if err := e.say(ctx, control{Verb: endJob}); err != nil {
 		return m, err
 	}
+	e.watch.wait(func() string { return fmt.Sprintf("%s to compare what came in %s", e.address, j.text()) })
 	end, err := e.hear(ctx, done)
 	if err != nil {
 		return m, err
@@ -158,7 +160,7 @@ func (r *run) measure(ctx context.Context) (measured, error) {
 	case r.Phase == Latency:
 		return r.latency(ctx, r.viewOne, nil)
 	case r.Op == Read:
-		return r.rate(ctx, r.readNext, r.checkRead)
+		return r.rate(ctx, r.readNext, func() error { return r.checkRead(ctx) })
 	case r.Op == View:
 		return r.viewRate(ctx)
 	case r.Op == Write:

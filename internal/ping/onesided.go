@@ -38,8 +38,11 @@ func (r *run) readOne(ctx context.Context, i int) error {
 }
 
 // checkRead looks at every byte that was read last.
-func (r *run) checkRead() error {
-	want := newReference(r.Size)
+func (r *run) checkRead(ctx context.Context) error {
+	want, err := r.newReference(ctx)
+	if err != nil {
+		return err
+	}
 	for s := range min(r.Slots, r.total()) {
 		if err := want.check(r.Op, r.in.slots[s].Bytes, uint64(s)); err != nil {
 			return err
@@ -78,7 +81,10 @@ func (r *run) viewOne(ctx context.Context, i int) error {
 // viewRate reads every byte of view after view, as a program does that works on the data in place.
 func (r *run) viewRate(ctx context.Context) (m measured, err error) {
 	want := make([]uint64, r.Slots)
-	one := newReference(r.Size)
+	one, err := r.newReference(ctx)
+	if err != nil {
+		return m, err
+	}
 	for s := range want {
 		stamp(one, uint64(s))
 		want[s] = sum(one)

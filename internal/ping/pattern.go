@@ -23,10 +23,13 @@ func edge(n int) int {
 }
 
 // fill writes the bytes that stay.
-func fill(b []byte) {
+func fill(b []byte) { fillFrom(b, 0) }
+
+// fillFrom is fill for the bytes from a place on, a multiple of 8.
+func fillFrom(b []byte, from int) {
 	var w [8]byte
 	for at := 0; at < len(b); at += 8 {
-		binary.LittleEndian.PutUint64(w[:], place(at))
+		binary.LittleEndian.PutUint64(w[:], place(from+at))
 		copy(b[at:], w[:])
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 // latency does one operation after the other, and takes the time of each, without the pause before it. check is called
 // at the end; it may be nil.
-func (r *run) latency(ctx context.Context, one func(context.Context, int) error, check func() error) (m measured, err error) {
+func (r *run) latency(ctx context.Context, one func(context.Context, int) error, check func(context.Context) error) (m measured, err error) {
 	m.samples = make([]int64, 0, r.Iters)
 	start := time.Now()
 	var last time.Duration
@@ -32,7 +32,7 @@ func (r *run) latency(ctx context.Context, one func(context.Context, int) error,
 	if err := r.settle(ctx); err != nil || check == nil {
 		return m, err
 	}
-	return m, check()
+	return m, check(ctx)
 }
 
 // rate starts operations as long as there are slots. The time ends when all have ended, and finish,

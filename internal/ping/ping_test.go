@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric"
+	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/testutil"
-	_ "github.com/weft-fabric/weft/prov/loop"
+	"github.com/weft-fabric/weft/prov/loop"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
@@ -89,6 +91,50 @@ func TestLeast(t *testing.T) {
 	}
 }
 
+// Very large ones go one by one, in one place.
+func TestOnePlace(t *testing.T) {
+	was := slotBytes
+	defer func() { slotBytes = was }()
+	slotBytes = 1000
+	for _, op := range Ops {
+		for _, wait := range []Wait{Spin, Sleep} {
+			if s := slots(Latency, op, 1001); s != 1 {
+				t.Errorf("%s: %d places", op, s)
+			}
+			c := Config{Provider: "loop", Wait: wait}
+			if _, measured, served := pair(t.Context(), c, c, Work{Op: op, Sizes: []int{1001, 5000}, Iters: 50}); measured != nil || served != nil {
+				t.Errorf("%s: measured: %v; served: %v", op, measured, served)
+			}
+		}
+	}
+}
+
+// Whoever prepares much memory is not waiting, and can be stopped.
+func TestPieces(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	e := &end{watch: new(watch)}
+	var parts []int
+	err := e.pieces(ctx, 3*piece+1, func(from, to int) {
+		if parts = append(parts, to-from); len(parts) == 2 {
+			stop(enough)
+		}
+	})
+	if !errors.Is(err, enough) || len(parts) != 2 || e.watch.steps.Load() != 2 {
+		t.Errorf("%v of %v, %d steps", err, parts, e.watch.steps.Load())
+	}
+	parts = nil
+	if err := e.pieces(t.Context(), 2*piece+1, func(from, to int) { parts = append(parts, to-from) }); err != nil || len(parts) != 3 || parts[2] != 1 {
+		t.Errorf("%v, %v", parts, err)
+	}
+	b := make([]byte, 100)
+	fillFrom(b[:40], 0)
+	fillFrom(b[40:], 40)
+	if !slices.Equal(b, newReference(100)) {
+		t.Error("piece by piece, the pattern is another one")
+	}
+}
+
 // Large ones go piece by piece.
 func TestLarge(t *testing.T) {
 	for _, op := range Ops {
@@ -160,24 +206,73 @@ func TestPeerDies(t *testing.T) {
 	for _, op := range Ops {
 		for _, wait := range []Wait{Ladder, Spin} {
 			c := Config{Provider: "loop", Wait: wait}
-			peerCtx, kill := context.WithCancel(t.Context())
 			at := make(chan fabric.Address, 1)
 			end := make(chan error, 1)
 			go func() {
-				end <- Serve(peerCtx, c, func(a fabric.Address) error { at <- a; return nil })
+				end <- Serve(t.Context(), c, func(a fabric.Address) error { at <- a; return nil })
 			}()
 			addr := <-at
 			err := Measure(t.Context(), c, Work{Op: op, Sizes: []int{8, 8}, Iters: 20}, addr, func(Result) error {
-				kill()
-				if err := <-end; !errors.Is(err, context.Canceled) {
-					t.Errorf("%s, %q: the other side: %v", op, wait, err)
+				if !kill(addr) {
+					t.Errorf("%s, %q: nobody to kill", op, wait)
+				}
+				if err := <-end; err == nil {
+					t.Errorf("%s, %q: the other side ended well", op, wait)
 				}
 				return nil
 			})
 			if !errors.Is(err, fabric.ErrPeerGone) && !errors.Is(err, fabric.ErrUnreachable) || !strings.Contains(err.Error(), string(addr)) {
 				t.Errorf("%s, %q: %v", op, wait, err)
 			}
-			kill()
+		}
+	}
+}
+
+// kill is as if the process of an endpoint had been killed.
+func kill(a fabric.Address) bool {
+	p, _ := provider.Lookup("loop")
+	return p.(*loop.Provider).Kill(a)
+}
+
+// Whoever is stopped says so, and why, with its last word: the other side need not guess what has become of it. The one that is stopped
+// ends with that reason itself.
+func TestInterrupted(t *testing.T) {
+	for _, op := range Ops {
+		for _, wait := range []Wait{Ladder, Spin} {
+			for _, who := range []string{"the one that measures", "the one that serves"} {
+				c := Config{Provider: "loop", Wait: wait}
+				stopped, stop := context.WithCancelCause(t.Context())
+				enough := errors.New("enough of it")
+				measuring, serving := t.Context(), stopped
+				if who == "the one that measures" {
+					measuring, serving = stopped, t.Context()
+				}
+				at := make(chan fabric.Address, 1)
+				end := make(chan error, 1)
+				go func() {
+					end <- Serve(serving, c, func(a fabric.Address) error { at <- a; return nil })
+				}()
+				measured := Measure(measuring, c, Work{Op: op, Sizes: []int{8, 1000}, Iters: 20}, <-at, func(Result) error { stop(enough); return nil })
+				served := <-end
+				itself, other := measured, served
+				if serving == stopped {
+					itself, other = served, measured
+				}
+				if !errors.Is(itself, enough) || !errors.Is(other, errNo) || !strings.Contains(other.Error(), enough.Error()) {
+					t.Errorf("%s, %q, %s: itself: %v; the other: %v", op, wait, who, itself, other)
+				}
+			}
+		}
+	}
+}
+
+// What goes wrong with a control message is named after what it is for.
+func TestTalkErrors(t *testing.T) {
+	var op *fabric.OpError
+	for _, o := range Ops {
+		err := Measure(t.Context(), Config{Provider: "loop"}, Work{Op: o, Sizes: []int{8}}, "loop://nobody", nil)
+		if !errors.As(err, &op) || op.Op != "connect" || !errors.Is(err, fabric.ErrUnreachable) {
+			t.Errorf("%s: %v", o, err)
 		}
 	}
 }

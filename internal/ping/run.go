@@ -23,17 +23,19 @@ type run struct {
 }
 
 // newRun prepares a phase. serving is the side that does what the other one asks for.
-func newRun(e *end, j job, serving bool) (*run, error) {
+func newRun(ctx context.Context, e *end, j job, serving bool) (*run, error) {
 	runtime.GC() // what earlier phases left is not to cost time in this one
 	r := &run{end: e, job: j, busy: make([]bool, j.Slots), got: make([]int, j.Slots)}
 	r.post1 = map[Op]func(fabric.Op) error{
 		Message: e.ep.Send, Tagged: e.ep.SendTagged, Write: e.ep.Write, Read: e.ep.Read,
 	}[j.Op]
-	if err := r.allocate(serving); err != nil {
+	if err := r.allocate(ctx, serving); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	if r.out != nil {
-		r.out.fill()
+		if err := r.fill(ctx, r.out); err != nil {
+			return nil, errors.Join(err, r.close())
+		}
 	}
 	r.flags = r.chooseFlags()
 	e.run = r
@@ -41,9 +43,9 @@ func newRun(e *end, j job, serving bool) (*run, error) {
 }
 
 // allocate gets the memory that this side needs.
-func (r *run) allocate(serving bool) error {
+func (r *run) allocate(ctx context.Context, serving bool) error {
 	get := func(m **memory, a fabric.Access) (err error) {
-		*m, err = r.newMemory(r.Slots, r.Size, a)
+		*m, err = r.newMemory(ctx, r.Slots, r.Size, a)
 		return err
 	}
 	echo := r.Phase == Latency
@@ -206,8 +208,11 @@ func (r *run) land(ctx context.Context, i int) error {
 }
 
 // checkIn looks at every byte of the last transfers that have come into in.
-func (r *run) checkIn() error {
-	want := newReference(r.Size)
+func (r *run) checkIn(ctx context.Context) error {
+	want, err := r.newReference(ctx)
+	if err != nil {
+		return err
+	}
 	for i := max(r.total()-r.Slots, 0); i < r.total(); i++ {
 		if err := want.check(r.Op, r.in.slots[i%r.Slots].Bytes, uint64(i)); err != nil {
 			return err

@@ -23,9 +23,9 @@ func Serve(ctx context.Context, c Config, listening func(fabric.Address) error) 
 	if err := listening(e.ep.Address()); err != nil {
 		return err
 	}
-	err = e.reason(e.serve(ctx))
-	if err != nil && e.peer != 0 && !OfOther(err) && ctx.Err() == nil {
-		_ = e.say(ctx, control{Verb: done, Error: err.Error()}) // the first error counts
+	err = e.reason(ctx, e.serve(ctx))
+	if err != nil {
+		e.lastWord(ctx, done, err)
 	}
 	return err
 }
@@ -37,6 +37,7 @@ func OfOther(err error) bool {
 
 // serve does jobs until the other side says bye.
 func (e *end) serve(ctx context.Context) error {
+	e.watch.wait(func() string { return fmt.Sprintf("a weft ping --connect '%s'", e.ep.Address()) })
 	if _, err := e.hear(ctx, hello); err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
 		return errors.Join(fabric.ErrNotSupported, errors.New("ping: "+e.info.Provider+" does not offer "+(want&^e.info.Caps).String()))
 	}
 	e.watch.wait(func() string { return fmt.Sprintf("%s, in %s", e.address, j.text()) })
-	r, err := newRun(e, j, true)
+	r, err := newRun(ctx, e, j, true)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
 		end.CPU = 0
 	}
 	if check != nil {
-		if err := check(); err != nil {
+		if err := check(ctx); err != nil {
 			return err
 		}
 	}
@@ -103,7 +104,7 @@ func (e *end) serveJob(ctx context.Context, j job, key fabric.Key) (err error) {
 
 // service is what this side does in the phase, and what it checks at its end. Both may be nil: the other
 // side reads and writes without it.
-func (r *run) service() (work func(context.Context) error, check func() error) {
+func (r *run) service() (work func(context.Context) error, check func(context.Context) error) {
 	switch {
 	case r.Phase == Latency && r.Op.echoes():
 		return r.echo, nil

@@ -53,6 +53,24 @@ func TestSilentPeer(t *testing.T) {
 	})
 }
 
+// A listener that nobody joins says so.
+func TestLonelyListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var lines []string
+		log := slog.New(spoken{slog.DiscardHandler, func(s string) { lines = append(lines, s) }})
+		var at fabric.Address
+		err := Serve(ctx, Config{Provider: "loop", Logger: log}, func(a fabric.Address) error { at = a; return nil })
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if len(lines) != 1 || !strings.Contains(lines[0], "waiting for a weft ping --connect '"+string(at)+"'") {
+			t.Errorf("%q", lines)
+		}
+	})
+}
+
 // A peer that stops in the middle of a phase is named, with the phase.
 func TestStoppedPeer(t *testing.T) {
 	for _, op := range Ops {
@@ -81,7 +99,7 @@ func TestStoppedPeer(t *testing.T) {
 			if err := <-end; !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
 			}
-			if len(lines) != 1 || !strings.Contains(lines[0], string(stopped.ep.Address())) || !strings.Contains(lines[0], "the latency phase of 6 times "+string(op)+" of 8 bytes") {
+			if len(lines) != 1 || !strings.Contains(lines[0], string(stopped.ep.Address())) || !strings.Contains(lines[0], "to prepare the latency phase of 5 times "+string(op)+" of 8 bytes") {
 				t.Errorf("%q", lines)
 			}
 			if err := stopped.close(); err != nil {

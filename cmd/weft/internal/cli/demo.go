@@ -84,7 +84,7 @@ type report struct {
 func runDemo(ctx context.Context, env Env, opt demoOptions) (err error) {
 	dir, err := os.MkdirTemp("", "weft-demo-")
 	if err != nil {
-		return err
+		return fmt.Errorf("no folder for the stream can be made in %s (TMPDIR names another one): %w", os.TempDir(), err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ctx, cancel := context.WithCancelCause(ctx)

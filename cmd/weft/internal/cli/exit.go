@@ -80,12 +80,15 @@ func message(err error) string {
 	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) {
 		return errInterrupted.Error()
 	}
-	text := strings.ReplaceAll(err.Error(), "\n", "; ") // joined errors
+	text := oneLine(err.Error())
 	for _, pkg := range []string{"bp: ", "sst: ", "fabric: "} {
 		text = strings.TrimPrefix(text, pkg)
 	}
 	return printable(text)
 }
+
+// oneLine puts the lines of joined errors behind each other.
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
 
 // noDataset reports whether err says that the name is no whole dataset, or that
 // a parameter is for the other side of a stream.

@@ -17,6 +17,7 @@ import (
 
 type infoOptions struct {
 	provider string
+	options  []string
 	verbose  bool
 	json     bool
 }
@@ -24,7 +25,7 @@ type infoOptions struct {
 func newInfo(env Env) *cobra.Command {
 	var opt infoOptions
 	cmd := &cobra.Command{
-		Use:        "info [-p PROVIDER] [-v] [--json]",
+		Use:        "info [-p PROVIDER [-o KEY=VALUE]...] [-v] [--json]",
 		SuggestFor: []string{"fi_info", "providers", "caps", "provider", "doctor"},
 		Short:      "Show the ways to communicate that work on this machine, and what bounds them",
 		Example: `  weft info
@@ -38,6 +39,9 @@ memory cgroup, huge pages.
 A provider counts as usable after it has been opened. -v shows all that fi_info
 shows of libfabric's providers, and which features of the kernel are used.
 
+--option opens the providers that -p names with options of theirs, as a program would.
+The features that are shown are those of the kernel, also if an option disables one.
+
 -p takes the names of providers, several as "shm;loop", or with ^ in front those that
 are not shown, as "^loop". With it, the exit code is 1 if none of what is shown can be
 used here.`,
@@ -46,11 +50,16 @@ used here.`,
 			if cmd.Flags().Changed("provider") && opt.provider == "" {
 				return usagef("-p is empty: it takes names of providers")
 			}
+			if len(opt.options) > 0 && (opt.provider == "" || strings.HasPrefix(opt.provider, "^")) {
+				return usagef("--option is for the providers that -p names, as in -p shm")
+			}
 			return runInfo(cmd.Context(), env, opt)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&opt.provider, "provider", "p", "", "these providers only, as \"a;b\", or all but these, as \"^a;b\"")
+	optionFlag(cmd, &opt.options)
+	completeProviders(cmd, "provider")
 	f.BoolVarP(&opt.verbose, "verbose", "v", false, "everything that is known")
 	f.BoolVar(&opt.json, "json", false, "print one JSON object")
 	return cmd
@@ -106,6 +115,10 @@ func runInfo(ctx context.Context, env Env, opt infoOptions) error {
 	if err != nil {
 		return err
 	}
+	options, err := parseOptions(opt.options)
+	if err != nil {
+		return err
+	}
 	infos, err := fabric.Discover(ctx, fabric.Hints{Unusable: true})
 	if err != nil {
 		return err
@@ -115,7 +128,11 @@ func runInfo(ctx context.Context, env Env, opt infoOptions) error {
 	}
 	o := infoObject{Host: host.Read(os.DirFS(env.root()))}
 	for i := range infos {
-		o.Providers = append(o.Providers, probe(&infos[i]))
+		p, err := probe(&infos[i], options)
+		if err != nil {
+			return err
+		}
+		o.Providers = append(o.Providers, p)
 	}
 	out := newOutput(env.Stdout)
 	switch {
@@ -143,25 +160,28 @@ func runInfo(ctx context.Context, env Env, opt infoOptions) error {
 	return nil
 }
 
-// probe opens what a provider offers, to see whether that works and which ways of waiting there are.
-func probe(info *fabric.Info) providerInfo {
+// probe opens what a provider offers, to see whether that works and which ways of waiting there are. An error is one of the options.
+func probe(info *fabric.Info, options map[string]string) (providerInfo, error) {
 	p := describe(info)
 	if !info.Usable {
-		return p
+		return p, nil
 	}
-	var c fabric.DomainConfig
+	c := fabric.DomainConfig{Options: options}
 	if len(info.Progress) > 0 {
 		c.Progress = info.Progress[0]
 	}
 	d, err := fabric.OpenDomain(*info, c)
+	if len(options) > 0 && errors.Is(err, fabric.ErrInvalid) {
+		return p, usageError{err}
+	}
 	if err == nil {
 		p.Wait, err = waitKinds(d)
 		err = errors.Join(err, d.Close())
 	}
 	if err != nil {
-		p.Usable, p.Why = false, strings.TrimPrefix(err.Error(), info.Provider+": ")
+		p.Usable, p.Why = false, oneLine(strings.TrimPrefix(err.Error(), info.Provider+": "))
 	}
-	return p
+	return p, nil
 }
 
 // waitKinds lists the ways to wait for a completion.
@@ -190,7 +210,7 @@ const endpointType = "rdm"
 // describe turns a description into words.
 func describe(info *fabric.Info) providerInfo {
 	p := providerInfo{
-		Provider: info.Provider, Version: info.Version, Domain: info.Domain, Usable: info.Usable, Why: info.Why, Address: info.Address,
+		Provider: info.Provider, Version: info.Version, Domain: info.Domain, Usable: info.Usable, Why: oneLine(info.Why), Address: info.Address,
 		Reach: "process", Endpoint: endpointType, Caps: capNames(info.Caps), Progress: []string{}, Wait: []string{}, Memory: append([]string{}, info.Memory.Bits()...),
 		Features: []featureInfo{},
 	}

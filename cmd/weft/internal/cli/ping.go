@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 // pingSide are the flags that both sides have.
 type pingSide struct {
 	provider, wait, progress, pin string
+	options                       []string
 }
 
 type pingOptions struct {
@@ -51,7 +53,8 @@ func newPing(env Env) *cobra.Command {
   weft ping --size 8 --wait sleep --pin same --json
   weft ping --size 8 --wait sleep --pin apart --pause 1ms
   weft ping --listen=here          # in one terminal, and in another one:
-  weft ping --connect shm://here --op view --size 1M`,
+  weft ping --connect here --op view --size 1M
+  weft ping --listen --option folder=/shared   # between containers: both see the folder`,
 		Long: `Start a second process and measure what operations between the two cost: latency, MB/s,
 operations a second, and the processor time of both sides. With loop the other side is in
 this process. All data are checked; a difference is an error.
@@ -69,7 +72,10 @@ operation of the latency phase, of ` + orList(ping.Answered) + `: the peer sleep
 not part of the latency, and MB/s and ops/s are measured without it.
 
 --listen makes this process the other side of one that is started with --connect. Each has its own
---wait and --progress, --pin must be the same; what is measured says the one that connects.
+--wait, --progress and --option, --pin must be the same; what is measured says the one that connects.
+
+--option sets options of the provider, such as folder, by which containers meet that share nothing
+but a folder; docs/prov has them all.
 
 The exit code is 1 if the peer dies or data are wrong.`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -91,8 +97,9 @@ The exit code is 1 if the peer dies or data are wrong.`,
 	f.DurationVar(&opt.pause, "pause", 0, "do nothing before each operation of the latency phase, such as 1ms, up to "+ping.MaxPause.String())
 	f.Var((*nameFlag)(&opt.listen), "listen", "be the other side of a --connect, under a name or a random one")
 	f.Lookup("listen").NoOptDefVal = anyName
-	f.StringVar(&opt.connect, "connect", "", "measure with the process that listens at this `address`")
+	f.StringVar(&opt.connect, "connect", "", "measure with the process that listens at this `address`, or under this name")
 	f.BoolVar(&opt.json, "json", false, "print one JSON object a size")
+	completeWords(cmd, "op", ping.Ops...)
 	return cmd
 }
 
@@ -102,11 +109,20 @@ func (o *pingSide) flags(cmd *cobra.Command) {
 	f.StringVar(&o.wait, "wait", "", "how to wait: "+orList(ping.Waits))
 	f.StringVar(&o.progress, "progress", "auto", "who moves operations on: auto or manual")
 	f.StringVar(&o.pin, "pin", "", "put both processes on one processor (same), or on two (apart)")
+	optionFlag(cmd, &o.options)
+	completeProviders(cmd, "provider")
+	completeWords(cmd, "wait", ping.Waits...)
+	completeWords(cmd, "progress", fabric.Auto.String(), fabric.Manual.String())
+	completeWords(cmd, "pin", ping.Pins...)
 }
 
 // args is the command line of a peer process.
 func (o *pingSide) args() []string {
-	return []string{pingPeerName, "--provider", o.provider, "--wait=" + o.wait, "--progress", o.progress, "--pin=" + o.pin}
+	list := []string{pingPeerName, "--provider", o.provider, "--wait=" + o.wait, "--progress", o.progress, "--pin=" + o.pin}
+	for _, option := range o.options {
+		list = append(list, "--option="+option)
+	}
+	return list
 }
 
 // config checks the flags.
@@ -125,7 +141,9 @@ func (o *pingSide) config() (ping.Config, error) {
 	default:
 		return c, usagef("--progress is auto or manual, not %q", o.progress)
 	}
-	return c, nil
+	var err error
+	c.Options, err = parseOptions(o.options)
+	return c, err
 }
 
 // work checks what is to be measured.
@@ -136,7 +154,7 @@ func (o *pingOptions) work() (ping.Work, error) {
 	}
 	var err error
 	if w.Sizes, err = ping.ParseSizes(o.size); err != nil {
-		return w, usagef("--size %s: %s", o.size, strings.TrimPrefix(err.Error(), "ping: "))
+		return w, usagef("--size: %s", strings.TrimPrefix(err.Error(), "ping: "))
 	}
 	if w.Op != ping.Message && w.Op != ping.Tagged && slices.Contains(w.Sizes, 0) {
 		return w, usagef("--size %s: a %s has 1 byte at least; only messages have none", o.size, w.Op)
@@ -177,8 +195,16 @@ func runPing(ctx context.Context, env Env, opt *pingOptions, given func(string) 
 	if err != nil {
 		return err
 	}
+	if err := ping.CheckDescriptors(descriptors(c.Provider)); err != nil {
+		return pingError(ctx, err) // before anything is started that would wait for what cannot be
+	}
 	if err := usable(ctx, c.Provider); err != nil {
 		return pingError(ctx, err) // here, before another process finds out
+	}
+	if len(c.Options) > 0 {
+		if err := ping.Check(ctx, c); err != nil {
+			return pingError(ctx, err) // here as well
+		}
 	}
 	local, peer, pin := 0, 0, c.Pin
 	if pin != ping.Anywhere {
@@ -214,6 +240,15 @@ func runPing(ctx context.Context, env Env, opt *pingOptions, given func(string) 
 	return pingError(ctx, err)
 }
 
+// descriptors is how many files a side has to open. Loop has none of the kernel's, but the runtime does.
+func descriptors(provider string) int {
+	const runtimes = 4
+	if provider == loopName {
+		return runtimes
+	}
+	return ping.Descriptors
+}
+
 // usable says why a provider cannot be used, if so.
 func usable(ctx context.Context, name string) error {
 	all, err := fabric.Discover(ctx, fabric.Hints{Unusable: true})
@@ -246,9 +281,12 @@ func (o *pingOptions) settle(given func(string) bool) error {
 		return usagef("--provider is empty")
 	}
 	if o.connect != "" {
+		if !strings.ContainsAny(o.connect, ":/?") {
+			o.connect = o.provider + "://" + url.PathEscape(o.connect) // a name, as --listen takes it
+		}
 		scheme, _, ok := strings.Cut(o.connect, "://")
 		if !ok || scheme == "" {
-			return usagef("--connect %q is no address: they look like shm://NAME", o.connect)
+			return usagef("--connect %q is no address, nor a name: they look like shm://NAME", o.connect)
 		}
 		if given("provider") && o.provider != scheme {
 			return usagef("--connect %s is no address of provider %s", o.connect, o.provider)

@@ -63,7 +63,11 @@ func flagText(err error) string {
 	value := bad.GetValue()
 	switch {
 	case strings.Contains(rest, "missing unit"):
-		return fmt.Sprintf("%s %s: a time needs a unit, as in %ss", flag, value, value)
+		unit := "s"
+		if flag == "--pause" {
+			unit = "ms" // so many seconds are too many
+		}
+		return fmt.Sprintf("%s %s: a time needs a unit, as in %s%s", flag, value, value, unit)
 	case strings.Contains(rest, "invalid duration"):
 		return fmt.Sprintf("%s %q: want a time, as in 5s, 2m or 100ms", flag, value)
 	case strings.Contains(rest, "ParseInt"):
