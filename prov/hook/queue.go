@@ -192,15 +192,12 @@ func (q *queue) dead(c *provider.Completion) {
 	if !known { // of a directed receive
 		p, known = q.starts.peer(c)
 	}
-	a, dead := q.d.dead(p)
-	if oe, ok := errors.AsType[*provider.OpError](c.Err); !known && ok && oe.Addr != "" { // quiet: by the address
-		q.d.mu.Lock()
-		for _, killed := range q.d.killed {
-			if killed == oe.Addr {
-				a, dead = killed, true
-			}
-		}
-		q.d.mu.Unlock()
+	var a provider.Address
+	var dead bool
+	if known {
+		a, dead = q.d.dead(p)
+	} else { // quiet
+		a, dead = q.d.deadAt(addressed(c.Err))
 	}
 	if dead {
 		c.Err = q.d.gone(c.Kind.String(), a)
