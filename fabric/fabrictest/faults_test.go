@@ -461,6 +461,9 @@ func faultTable() []fault {
 			var told atomic.Int32
 			return &mutant{room: func() bool { return told.Add(1) < 50 }}
 		}},
+		{group: "shared-room", name: "an event loop may always sleep", make: func(testing.TB) *mutant {
+			return &mutant{try: func(bool) bool { return true }}
+		}},
 		{group: "shared-room", name: "nothing is refused", make: func(testing.TB) *mutant {
 			return &mutant{post: func(p *posting) error {
 				for {

@@ -3,16 +3,52 @@ package fabrictest
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/testutil"
 )
 
-// testSharedRoom: one goroutine waits for completions, another posts, and waits on the same queue when it is refused. Whichever of
-// them is told that there is room, and when, the one that posts goes on.
+// testSharedRoom: one goroutine waits for completions, another posts, and waits on the same queue when it is refused, in Wait or in an
+// event loop. Whichever of them is told that there is room, and when, the one that posts goes on.
 func testSharedRoom(e *env) {
+	e.sharedRoom(testutil.Count(e, 10000, 100000), e.roomByWait)
+	e.sharedRoom(testutil.Count(e, 2000, 20000), e.roomByDescriptor)
+}
+
+// roomByWait waits for room; an error says what is wrong.
+func (e *env) roomByWait(a *direct) error {
+	ctx, cancel := e.patient()
+	defer cancel()
+	var c [1]provider.Completion
+	n, err := a.q.Wait(ctx, c[:])
+	if n != 0 || err != nil {
+		return errors.Join(fmt.Errorf("a wait for room: %d completions", n), err)
+	}
+	return nil
+}
+
+// roomByDescriptor is roomByWait of an event loop.
+func (e *env) roomByDescriptor(a *direct) error {
+	fd, err := a.q.Descriptor()
+	if err != nil {
+		return err
+	}
+	if a.q.TryWait() {
+		if ok, err := readable(fd, e.o.patience); !ok || err != nil {
+			return errors.Join(fmt.Errorf("TryWait said that one may wait, and the descriptor is silent for %v", e.o.patience), err)
+		}
+	}
+	var c [1]provider.Completion
+	if n, err := a.q.Read(c[:]); n != 0 || err != nil {
+		return errors.Join(fmt.Errorf("a read: %d completions", n), err)
+	}
+	return nil
+}
+
+// sharedRoom posts total messages; wait is how it waits when it is refused.
+func (e *env) sharedRoom(total int, wait func(*direct) error) {
 	a, b := e.directsOf(endpointConfig{}, provider.CQConfig{Size: 1})
-	total := testutil.Count(e, 10000, 100000)
 	all, stop := context.WithCancel(context.Background())
 	defer stop()
 	ended := make(chan error, 2)
@@ -45,13 +81,9 @@ func testSharedRoom(e *env) {
 				e.Fatalf("message %d: %v", i, err)
 			}
 			refused++
-			ctx, cancel := e.patient()
-			var c [1]provider.Completion
-			n, err := a.q.Wait(ctx, c[:])
-			cancel()
-			if n != 0 || err != nil {
+			if err := wait(a); err != nil {
 				again := a.ep.Send(op)
-				e.Fatalf("message %d was refused; a wait for room, while another one waits: %d completions, %v; the post then: %v", i, n, err, again)
+				e.Fatalf("message %d was refused; while another one waits: %v; the post then: %v", i, err, again)
 			}
 		}
 	}

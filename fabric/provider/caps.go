@@ -107,7 +107,7 @@ type Progress uint8
 // The progress modes.
 const (
 	// Auto: operations complete although the application makes no call. While nothing happens all
-	// sleeps in the kernel, without a timer.
+	// sleeps in the kernel, without a timer, but in a wait on a queue that has refused a post.
 	Auto Progress = iota
 	// Manual: the provider starts no goroutine; operations move in calls of the application only.
 	Manual

@@ -58,8 +58,8 @@ func (q *CQ) TryWait() bool {
 		c.Later() // it may have taken the ring that was for the sleeper
 		return false
 	}
-	if q.n > 0 || q.room {
-		q.room = false
+	if q.n > 0 || q.room || q.untried {
+		q.room, q.untried = false, false
 		return false
 	}
 	if c.manual && c.armed {

@@ -28,6 +28,7 @@ type CQ struct {
 	starved bool // a post got ErrAgain: say when there is room
 	stalled bool // something from a peer waits for a place: poll when there is one
 	room    bool // there is, for the next Wait
+	untried bool // there was, since the last TryWait
 	remind  Reminder
 	ready   chan struct{}
 	wanted  bool // somebody has asked for ready
@@ -141,6 +142,7 @@ func (q *CQ) Room() {
 	}
 	q.starved = false
 	q.room = q.waiters.first() == nil
+	q.untried = true // also if others are told: who was refused may be none of them
 	q.remind.Room()
 	q.tellRoom()
 	q.announce()
@@ -152,14 +154,6 @@ func (q *CQ) tellRoom() {
 		w.room = true
 		q.core.wake(w)
 	}
-}
-
-// Remind tells those who wait once more.
-func (q *CQ) Remind() {
-	q.core.Lock()
-	defer q.core.Unlock()
-	q.remind.Ran()
-	q.tellRoom()
 }
 
 // announce tells those who do not sit in a Wait.
@@ -259,8 +253,8 @@ func (q *CQ) Wait(ctx context.Context, out []provider.Completion) (int, error) {
 	}
 	w := q.core.newWaiter()
 	w.signal, q.signal = q.signal, false
+	w.reminds = q
 	q.waiters.add(&w.of)
-	q.remind.Sleeps(q)
 	err := q.core.waitFor(ctx, q, w)
 	w.of.remove()
 	return q.leave(w, out, err)
@@ -320,8 +314,10 @@ func (q *CQ) Signal() {
 func (q *CQ) Ready() <-chan struct{} {
 	q.core.Lock()
 	defer q.core.Unlock()
+	late := !q.wanted && q.remind.Due() // others have been told, and this one not: nobody had asked
 	q.wanted = true
-	if q.n > 0 || q.room || q.closed {
+	if q.n > 0 || q.room || late || q.closed {
+		q.room = false // told once, and not at each call
 		q.announce()
 	}
 	return q.ready
@@ -339,7 +335,6 @@ func (q *CQ) Close() error {
 		return fmt.Errorf("completion queue: %d endpoints use it: %w", q.users, provider.ErrBusy)
 	}
 	q.closed = true
-	q.remind.Stop()
 	for w := q.waiters.first(); w != nil; w = w.of.following() {
 		q.core.wake(w)
 	}

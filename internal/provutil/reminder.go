@@ -10,46 +10,40 @@ const firstReminder = 50 * time.Microsecond
 // and ever more rarely: who comes late waits at most about as long as it was late, and who has nothing to post returns some twenty
 // times in a minute and no more than thirty in a day.
 //
-// The zero value reminds of nothing, and has no timer. The lock of its queue guards it.
+// Nobody reminds them but they themselves: a sleep is bounded by Sleeps, and who finds at its end that it is Over tells all who wait. So
+// nothing runs while nobody waits, and nothing is left of a queue that is closed.
+//
+// The zero value reminds of nothing. The lock of its queue guards it.
 type Reminder struct {
-	due     bool // there was room once
-	running bool
-	pause   time.Duration
-	timer   *time.Timer
+	due   bool // there was room once
+	pause time.Duration
+	at    time.Time // the next time; zero while nobody has slept since the last
 }
-
-// Reminded is a queue that repeats the word when it is time. It is called without the queue's lock.
-type Reminded interface{ Remind() }
 
 // Room begins anew: this is the first word of it.
-func (r *Reminder) Room() {
-	r.Stop()
-	r.due, r.pause = true, firstReminder
+func (r *Reminder) Room() { *r = Reminder{due: true, pause: firstReminder} }
+
+// Due says whether there was room at any time.
+func (r *Reminder) Due() bool { return r.due }
+
+// Sleeps says how long a wait may sleep; false if as long as it wants.
+func (r *Reminder) Sleeps() (time.Duration, bool) {
+	if !r.due {
+		return 0, false
+	}
+	if r.at.IsZero() {
+		r.at = time.Now().Add(r.pause)
+		return r.pause, true
+	}
+	return time.Until(r.at), true
 }
 
-// Sleeps is for a wait that is to sleep: q is called when it is time.
-func (r *Reminder) Sleeps(q Reminded) {
-	if !r.due || r.running {
-		return
+// Over says whether all who wait are to be told now. The next time is twice as far away.
+func (r *Reminder) Over() bool {
+	if r.at.IsZero() || time.Now().Before(r.at) {
+		return false
 	}
-	r.running = true
-	if r.timer == nil {
-		r.timer = time.AfterFunc(r.pause, q.Remind)
-	} else {
-		r.timer.Reset(r.pause)
-	}
-}
-
-// Ran is for Remind: the next time is twice as far away.
-func (r *Reminder) Ran() {
-	r.running = false
+	r.at = time.Time{}
 	r.pause = min(2*r.pause, 1000*time.Hour)
-}
-
-// Stop ends it until the next wait that is to sleep.
-func (r *Reminder) Stop() {
-	if r.running {
-		r.timer.Stop()
-		r.running = false
-	}
+	return true
 }

@@ -63,37 +63,127 @@ func TestRoomIsForThePoster(t *testing.T) {
 	})
 }
 
-// Reminders become rare, and there is none before a post was refused and none of a queue that is closed.
+// Reminders become rare, and there is none before a post was refused.
 func TestRemindersBecomeRare(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := rig(t, CoreConfig{}, 1)
-		defer e.core.Stop()
-		if err := roomWithin(t.Context(), e.q, 24*time.Hour); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("nobody was refused: %v", err)
-		}
-		e.refusal()
-		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
-		defer cancel()
-		words := 0
-		var c [1]provider.Completion
-		for ; ctx.Err() == nil && words < 1000; words++ {
-			_, _ = e.q.Wait(ctx, c[:])
-		}
-		if words < 20 || words > 35 {
-			t.Errorf("%d words of room in a day", words)
-		}
-		e.refusal()
-		if err := errors.Join(roomWithin(t.Context(), e.q, time.Nanosecond), roomWithin(t.Context(), e.q, time.Millisecond)); err != nil {
-			t.Errorf("after the next refusal: %v", err)
-		}
-		_ = roomWithin(t.Context(), e.q, time.Nanosecond) // starts the timer
-		if err := e.q.Close(); err != nil {
-			t.Error(err)
-		}
-		e.core.Lock()
-		defer e.core.Unlock()
-		if e.q.remind.running {
-			t.Error("a closed queue has a timer")
+	bothModes(t, func(t *testing.T, cfg CoreConfig) {
+		synctest.Test(t, func(t *testing.T) {
+			e := rig(t, cfg, 1)
+			defer e.core.Stop()
+			if err := roomWithin(t.Context(), e.q, 24*time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("nobody was refused: %v", err)
+			}
+			e.refusal()
+			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+			defer cancel()
+			words := 0
+			var c [1]provider.Completion
+			for ; ctx.Err() == nil && words < 1000; words++ {
+				_, _ = e.q.Wait(ctx, c[:])
+			}
+			if words < 20 || words > 35 {
+				t.Errorf("%d words of room in a day", words)
+			}
+			e.refusal()
+			if err := errors.Join(roomWithin(t.Context(), e.q, time.Nanosecond), roomWithin(t.Context(), e.q, time.Millisecond)); err != nil {
+				t.Errorf("after the next refusal: %v", err)
+			}
+		})
+	})
+}
+
+// Only waits remind: while nobody waits nothing runs, in either mode, and a wait of a queue that is closed leaves nothing behind.
+func TestNobodyWaitsNobodyReminds(t *testing.T) {
+	bothModes(t, func(t *testing.T, cfg CoreConfig) {
+		synctest.Test(t, func(t *testing.T) {
+			e := rig(t, cfg, 1)
+			defer e.core.Stop()
+			e.refusal()
+			_, _ = roomWithin(t.Context(), e.q, time.Nanosecond), roomWithin(t.Context(), e.q, time.Nanosecond) // the second would have been reminded
+			state := func() Reminder {
+				e.core.Lock()
+				defer e.core.Unlock()
+				return e.q.remind
+			}
+			before := state()
+			if before.at.IsZero() {
+				t.Error("no wait was to be reminded")
+			}
+			<-time.After(time.Hour)
+			synctest.Wait()
+			if after := state(); after != before {
+				t.Errorf("nobody waits, and the reminder was %+v and is %+v", before, after)
+			}
+			if err := roomWithin(t.Context(), e.q, time.Nanosecond); err != nil {
+				t.Errorf("a wait when it is past the time: %v", err)
+			}
+			if err := e.q.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := roomWithin(t.Context(), e.q, time.Hour); !errors.Is(err, provider.ErrClosed) || !state().at.IsZero() {
+				t.Errorf("a wait on a closed queue: %v, and the reminder is %+v", err, state())
+			}
+		})
+	})
+}
+
+// deafBell is a Bell that nobody hears.
+type deafBell struct{}
+
+func (deafBell) Ring()        {}
+func (deafBell) Clear()       {}
+func (deafBell) Fd() int      { return 77 }
+func (deafBell) Close() error { return nil }
+
+// Who was refused and goes on in an event loop, or a select, hears of room that others were told of before: at once, and once.
+func TestRoomIsForTheEventLoop(t *testing.T) {
+	bothModes(t, func(t *testing.T, cfg CoreConfig) {
+		for _, others := range []int{0, 1} {
+			synctest.Test(t, func(t *testing.T) {
+				cfg.NewBell = func(int) (Bell, error) { return deafBell{}, nil }
+				e := rig(t, cfg, 1)
+				e.fd = deafBell{}
+				defer e.core.Stop()
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				for range others {
+					go func() {
+						var c [1]provider.Completion
+						for ctx.Err() == nil {
+							_, _ = e.q.Wait(ctx, c[:])
+						}
+					}()
+				}
+				synctest.Wait()
+				e.refusal()
+				synctest.Wait()
+				if _, err := e.q.Descriptor(); err != nil {
+					t.Fatal(err)
+				}
+				if e.q.TryWait() {
+					t.Error("TryWait lets the event loop sleep, though there is room")
+				}
+				if !e.q.TryWait() {
+					t.Error("TryWait says twice that there is room")
+				}
+				e.refusal()
+				synctest.Wait()
+				select {
+				case <-e.q.Ready():
+				default:
+					t.Error("the first Ready says nothing, though there is room")
+				}
+				select {
+				case <-e.q.Ready():
+					t.Error("Ready says twice that there is room")
+				default:
+				}
+				e.refusal()
+				select {
+				case <-e.q.Ready():
+				default:
+					t.Error("Ready says nothing of the next room")
+				}
+			})
 		}
 	})
 }

@@ -2,6 +2,7 @@ package provutil
 
 import (
 	"context"
+	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 )
@@ -15,6 +16,8 @@ type waiter struct {
 	told     bool          // of a completion; it has not looked yet
 	target   uint64        // of a counter
 	failures uint64        // of a counter, that earlier waits have told of
+	reminds  *CQ           // whose waits it tells of room once more, when it is time
+	timer    *time.Timer   // for that
 
 	of, sleep links // lists
 }
@@ -44,7 +47,7 @@ func (c *Core) freeWaiter(w *waiter) {
 	case <-w.ch:
 	default:
 	}
-	w.signal, w.room, w.told, w.target, w.failures = false, false, false, 0, 0
+	w.signal, w.room, w.told, w.target, w.failures, w.reminds = false, false, false, 0, 0, nil
 	w.of.next = nil
 	if c.spare != nil {
 		w.of.next = &c.spare.of
@@ -103,6 +106,11 @@ func (c *Core) waitFor(ctx context.Context, q waitable, w *waiter) error {
 		if c.stopped { // while it polled: nobody would wake it
 			continue
 		}
+		if w.reminds != nil && w.reminds.remind.Over() {
+			w.reminds.tellRoom() // this one too
+			c.watch()
+			return nil
+		}
 		if c.manual && c.parker == nil {
 			c.parkHere(ctx, w)
 		} else {
@@ -119,13 +127,40 @@ func (c *Core) sleepHere(ctx context.Context, w *waiter) {
 		return
 	}
 	c.asleep.add(&w.sleep)
+	alarm := w.alarm()
 	c.mu.Unlock()
 	select {
 	case <-w.ch:
 	case <-ctx.Done():
+	case <-alarm:
+	}
+	if alarm != nil {
+		w.timer.Stop()
 	}
 	c.mu.Lock()
 	w.sleep.remove()
+}
+
+// alarm is sent to when w is to remind of room; nil if it never is. Locked.
+func (w *waiter) alarm() <-chan time.Time {
+	pause, some := w.pause()
+	switch {
+	case !some:
+		return nil
+	case w.timer == nil:
+		w.timer = time.NewTimer(pause)
+	default:
+		w.timer.Reset(pause)
+	}
+	return w.timer.C
+}
+
+// pause is how long w may sleep; false if as long as it wants. Locked.
+func (w *waiter) pause() (time.Duration, bool) {
+	if w.reminds == nil {
+		return 0, false
+	}
+	return w.reminds.remind.Sleeps()
 }
 
 // parkHere is sleepHere for the wait that parks in the engine, in manual mode. Locked, and unlocks meanwhile.
@@ -138,14 +173,9 @@ func (c *Core) parkHere(ctx context.Context, w *waiter) {
 	if c.tracer.Sleep != nil {
 		c.tracer.Sleep()
 	}
+	pause, bounded := w.pause()
 	c.mu.Unlock()
-	if ctx.Done() == nil {
-		c.engine.Park()
-	} else {
-		stop := context.AfterFunc(ctx, c.engine.Unpark)
-		c.engine.Park()
-		stop()
-	}
+	c.parkFor(ctx, pause, bounded)
 	c.mu.Lock()
 	c.parker = nil
 	c.woken()
@@ -154,6 +184,17 @@ func (c *Core) parkHere(ctx context.Context, w *waiter) {
 		return
 	}
 	c.poll()
+}
+
+// parkFor parks until something comes, or ctx ends, or, if it is bounded, the pause. Unlocked.
+func (c *Core) parkFor(ctx context.Context, pause time.Duration, bounded bool) {
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, c.engine.Unpark)()
+	}
+	if bounded {
+		defer time.AfterFunc(pause, c.engine.Unpark).Stop()
+	}
+	c.engine.Park()
 }
 
 // handOver gives the role of the parked wait to another one, or to an event loop, when nobody has it. Locked.

@@ -137,6 +137,21 @@ func (d *domain) dead(p provider.Peer) (provider.Address, bool) {
 	return a, dead
 }
 
+// deadAt is dead for who has only the address.
+func (d *domain) deadAt(a provider.Address) (provider.Address, bool) {
+	if a == "" {
+		return "", false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, killed := range d.killed {
+		if killed == a {
+			return a, true
+		}
+	}
+	return "", false
+}
+
 func (d *domain) gone(op string, a provider.Address) error {
 	return d.hook.opError(op, a, errKilled)
 }

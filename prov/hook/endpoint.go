@@ -119,7 +119,11 @@ func (e *endpoint) before(at Point, kind provider.Kind, q *queue, op *provider.O
 	t = try{kind: kind, context: op.Context, peer: op.Peer}
 	if q != nil && !op.Flags.Has(provider.Quiet) {
 		t.timed = q
-		q.starts.add(kind, op, time.Now()) // before the post: its completion may be read before it returns
+		var a provider.Address
+		if receives(kind) && op.Flags.Has(provider.Directed) {
+			a, _ = e.d.Domain.Address(op.Peer) // who is not known has none, and the post is refused
+		}
+		q.starts.add(kind, op, a, time.Now()) // before the post: its completion may be read before it returns
 	}
 	return t, false, nil
 }

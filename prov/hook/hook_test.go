@@ -477,6 +477,40 @@ func testKill(t *testing.T, net provider.Provider) {
 	}
 }
 
+// Receives for several peers, with one context: each tells what became of its own peer.
+func TestKillOneOfTwo(t *testing.T) {
+	for _, killFirst := range []bool{true, false} {
+		for _, quiet := range [][2]fabric.Flags{{0, 0}, {fabric.Quiet, fabric.Quiet}, {0, fabric.Quiet}, {fabric.Quiet, 0}} {
+			net := loop.New()
+			p := newPairOver(t, net, Config{})
+			_, _, ce := open(t, net, "c", fabric.DomainConfig{})
+			toC, err := p.a.Insert(ce.Address())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, to := range []fabric.Peer{toC, p.to} {
+				if err := p.ae.Recv(fabric.Op{Local: fabric.Bytes(make([]byte, 8)), Peer: to, Flags: fabric.Directed | quiet[i]}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, kill := range []bool{killFirst, !killFirst} {
+				want := fabric.ErrCancelled
+				if kill {
+					want = fabric.ErrPeerGone
+					if p.h.Kill(p.be.Address()) != 1 {
+						t.Fatal("nobody was killed")
+					}
+				} else if err := p.a.Remove(toC); err != nil {
+					t.Fatal(err)
+				}
+				if got := one(t, p.aq); !errors.Is(got.Err, want) {
+					t.Errorf("killed first: %v, quiet %v: a receive ended with %v, want %v", killFirst, quiet, got.Err, want)
+				}
+			}
+		}
+	}
+}
+
 // cancels is a provider whose Remove ends an operation, as real ones do.
 type cancels struct {
 	provider.CompletionQueue
@@ -790,7 +824,7 @@ func TestStarts(t *testing.T) {
 	s := starts{by: make(map[startKey]line)}
 	begin := time.Now()
 	add := func(context uint64, after time.Duration, f provider.Flags) {
-		s.add(provider.RecvDone, &provider.Op{Context: context, Flags: f}, begin.Add(after))
+		s.add(provider.RecvDone, &provider.Op{Context: context, Flags: f}, "", begin.Add(after))
 	}
 	end := func(context uint64, f provider.CompletionFlags, err error) time.Duration {
 		d, ok := s.end(&provider.Completion{Kind: provider.RecvDone, Context: context, Flags: f, Err: err}, begin.Add(100))
@@ -823,6 +857,51 @@ func TestStarts(t *testing.T) {
 	}
 	if len(s.entries) != 6 || len(s.by) != 0 {
 		t.Errorf("%d entries, %d keys", len(s.entries), len(s.by))
+	}
+}
+
+// What ends is found among those of one context by its peer, or by the address in its error.
+func TestStartsOfPeers(t *testing.T) {
+	begin := time.Now()
+	by := func(a provider.Address) error { return &provider.OpError{Addr: a, Err: provider.ErrCancelled} }
+	for name, c := range map[string]struct {
+		c    provider.Completion
+		want int // which entry
+		peer provider.Peer
+		sure bool
+		next []int // which ones a second and a third completion end of which nothing is known
+	}{
+		"from one":              {provider.Completion{Source: 4}, 1, 4, true, []int{0, 2}},
+		"of one":                {provider.Completion{Err: by("addr-4")}, 1, 4, true, []int{0, 2}},
+		"the last":              {provider.Completion{Err: by("addr-5")}, 2, 5, true, []int{0, 1}},
+		"the first":             {provider.Completion{Err: by("addr-3")}, 0, 3, true, []int{1, 2}},
+		"of nobody here":        {provider.Completion{Err: by("addr-9")}, 0, 3, false, []int{1, 2}},
+		"from nobody here":      {provider.Completion{Source: 9}, 0, 3, false, []int{1, 2}},
+		"nothing is known":      {provider.Completion{}, 0, 3, false, []int{1, 2}},
+		"an error tells nobody": {provider.Completion{Err: provider.ErrCancelled}, 0, 3, false, []int{1, 2}},
+	} {
+		s := starts{by: make(map[startKey]line)}
+		for i := range 3 {
+			op := &provider.Op{Peer: provider.Peer(3 + i), Flags: provider.Directed}
+			s.add(provider.RecvDone, op, provider.Address(fmt.Sprintf("addr-%d", 3+i)), begin.Add(time.Duration(i)))
+		}
+		c.c.Kind = provider.RecvDone
+		if p, sure := s.peer(&c.c); p != c.peer || sure != c.sure {
+			t.Errorf("%s: peer %d, %v", name, p, sure)
+		}
+		for i, want := range append([]int{c.want}, c.next...) {
+			if d, ok := s.end(&c.c, begin); !ok || d != -time.Duration(want) {
+				t.Errorf("%s: completion %d ends operation %d, want %d", name, i, -d, want)
+			}
+			c.c.Source, c.c.Err = 0, nil
+		}
+		if len(s.by) != 0 || len(s.entries) != 3 {
+			t.Errorf("%s: %d keys, %d entries are left", name, len(s.by), len(s.entries))
+		}
+		s.add(provider.RecvDone, &provider.Op{Peer: 7, Flags: provider.Directed}, "addr-7", begin)
+		if p, sure := s.peer(&provider.Completion{Kind: provider.RecvDone}); p != 7 || !sure {
+			t.Errorf("%s: the only one: peer %d, %v", name, p, sure)
+		}
 	}
 }
 

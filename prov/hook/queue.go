@@ -22,6 +22,7 @@ type queue struct {
 	mu      sync.Mutex
 	made    []provider.Completion // of the hook, not yet read
 	room    bool                  // for the next Wait: a post may be tried again
+	untried bool                  // there was room, since the last TryWait
 	round   uint64                // how often that was told to those who wait
 	untold  int                   // of these, who have not heard of the last round
 	remind  provutil.Reminder
@@ -56,6 +57,7 @@ func (q *queue) emit(c provider.Completion) {
 func (q *queue) makeRoom() {
 	q.mu.Lock()
 	q.room = q.waiting == 0
+	q.untried = true
 	q.remind.Room()
 	q.nextRound()
 	q.mu.Unlock()
@@ -68,16 +70,30 @@ func (q *queue) nextRound() {
 	q.untold = q.waiting
 }
 
-// Remind tells those who wait once more: who was refused may not have waited when there was room.
-func (q *queue) Remind() {
+// sleep waits at the provider's queue, and no longer than until those who wait are to be told of room once more: who was refused may
+// not have waited when there was room. That it is time ends it as a signal does.
+func (q *queue) sleep(ctx context.Context, c []provider.Completion) (int, error) {
 	q.mu.Lock()
-	q.remind.Ran()
-	q.nextRound()
-	some := q.untold > 0
+	pause, bounded := q.remind.Sleeps()
 	q.mu.Unlock()
-	if some {
-		q.CompletionQueue.Signal()
+	if !bounded {
+		return q.CompletionQueue.Wait(ctx, c)
 	}
+	short, cancel := context.WithTimeout(ctx, pause)
+	defer cancel()
+	n, err := q.CompletionQueue.Wait(short, c)
+	switch {
+	case !errors.Is(err, context.DeadlineExceeded):
+		return n, err
+	case ctx.Err() != nil: // too: its error is the one to give
+		return q.CompletionQueue.Wait(ctx, c)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.remind.Over() {
+		q.nextRound() // the others hear of it when this one leaves
+	}
+	return n, provider.ErrSignal
 }
 
 // tell makes somebody look.
@@ -117,7 +133,6 @@ func (q *queue) begin() (round uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting++
-	q.remind.Sleeps(q)
 	return q.round
 }
 
@@ -155,7 +170,7 @@ func (q *queue) Wait(ctx context.Context, c []provider.Completion) (n int, err e
 			q.count(c[:n])
 			return n, err
 		}
-		n, err := q.CompletionQueue.Wait(ctx, c)
+		n, err := q.sleep(ctx, c)
 		if errors.Is(err, provider.ErrSignal) {
 			continue
 		}
@@ -192,15 +207,12 @@ func (q *queue) dead(c *provider.Completion) {
 	if !known { // of a directed receive
 		p, known = q.starts.peer(c)
 	}
-	a, dead := q.d.dead(p)
-	if oe, ok := errors.AsType[*provider.OpError](c.Err); !known && ok && oe.Addr != "" { // quiet: by the address
-		q.d.mu.Lock()
-		for _, killed := range q.d.killed {
-			if killed == oe.Addr {
-				a, dead = killed, true
-			}
-		}
-		q.d.mu.Unlock()
+	var a provider.Address
+	var dead bool
+	if known {
+		a, dead = q.d.dead(p)
+	} else { // quiet
+		a, dead = q.d.deadAt(addressed(c.Err))
 	}
 	if dead {
 		c.Err = q.d.gone(c.Kind.String(), a)
@@ -241,8 +253,8 @@ func (q *queue) Signal() {
 
 func (q *queue) TryWait() bool {
 	q.mu.Lock()
-	own := len(q.made) > 0 || q.room
-	q.room = false
+	own := len(q.made) > 0 || q.room || q.untried
+	q.room, q.untried = false, false
 	q.mu.Unlock()
 	return !own && q.CompletionQueue.TryWait()
 }
@@ -270,11 +282,8 @@ func (q *queue) Ready() <-chan struct{} {
 	return q.ready
 }
 
-// stopForwarding joins the goroutine of Ready, and leaves one last word for who waits for it. Nobody is reminded of room any more.
+// stopForwarding joins the goroutine of Ready, and leaves one last word for who waits for it.
 func (q *queue) stopForwarding() {
-	q.mu.Lock()
-	q.remind.Stop()
-	q.mu.Unlock()
 	q.forward.Do(func() {}) // none starts any more
 	q.stopping.Do(func() { close(q.stop) })
 	q.running.Wait()

@@ -92,6 +92,69 @@ func TestRoomIsForThePoster(t *testing.T) {
 	})
 }
 
+// Who was refused and goes on in an event loop hears of room that one who waits was told of before.
+func TestRoomIsForTheEventLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := refusing(t)
+		if _, err := p.aq.Descriptor(); err != nil {
+			t.Fatal(err)
+		}
+		ends := p.waits(t.Context(), 1)
+		synctest.Wait()
+		if err := p.send(1); !errors.Is(err, fabric.ErrAgain) {
+			t.Fatal(err)
+		}
+		if err := <-ends; err != nil {
+			t.Error(err)
+		}
+		if p.aq.TryWait() {
+			t.Error("TryWait lets the event loop sleep, though there is room")
+		}
+		if !p.aq.TryWait() {
+			t.Error("TryWait says twice that there is room")
+		}
+	})
+}
+
+// Only waits remind: while nobody waits nothing runs, and a wait on a queue that is closed leaves nothing behind.
+func TestNobodyWaitsNobodyReminds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := refusing(t)
+		if err := p.send(1); !errors.Is(err, fabric.ErrAgain) {
+			t.Fatal(err)
+		}
+		wait := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+			defer cancel()
+			var c [1]fabric.Completion
+			_, err := p.aq.Wait(ctx, c[:])
+			return err
+		}
+		if err := wait(); err != nil {
+			t.Error(err)
+		}
+		if err := wait(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		q := p.hookQueue()
+		before := q.remind
+		<-time.After(time.Hour)
+		synctest.Wait()
+		if after := q.remind; after != before {
+			t.Errorf("nobody waits, and the reminder was %+v and is %+v", before, after)
+		}
+		if err := wait(); err != nil {
+			t.Errorf("a wait when it is past the time: %v", err)
+		}
+		if err := p.a.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := wait(); !errors.Is(err, fabric.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}
+
 // A wait that ends by a signal leaves the word of room to the next one.
 func TestSignalLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,13 +1,15 @@
 package hook
 
 import (
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 )
 
-// starts remembers when operations were posted, and for which peer. Operations of one kind with one context are taken to end in their order. Its
+// starts remembers when operations were posted, and for which peer. Operations of one kind with one context, and for one peer, are taken to end in
+// their order. Its
 // entries are used again, so that a hook that only counts allocates nothing for an operation.
 type starts struct {
 	mu      sync.Mutex
@@ -26,13 +28,14 @@ type line struct{ first, last int }
 
 type entry struct {
 	at    time.Time
-	peer  provider.Peer // 0: of a receive from anybody
+	peer  provider.Peer    // 0: of a receive from anybody
+	addr  provider.Address // of the peer of a directed receive, whose failure names nothing else
 	multi bool
 	next  int // index+1; 0 is the end
 }
 
-// add notes an operation.
-func (s *starts) add(kind provider.Kind, op *provider.Op, at time.Time) {
+// add notes an operation; addr is the peer's address if it is a directed receive.
+func (s *starts) add(kind provider.Kind, op *provider.Op, addr provider.Address, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.free == 0 {
@@ -42,8 +45,8 @@ func (s *starts) add(kind provider.Kind, op *provider.Op, at time.Time) {
 	n := s.free
 	e := &s.entries[n-1]
 	s.free = e.next
-	*e = entry{at: at, peer: op.Peer, multi: op.Flags.Has(provider.Multi)}
-	if (kind == provider.RecvDone || kind == provider.TRecvDone) && !op.Flags.Has(provider.Directed) {
+	*e = entry{at: at, peer: op.Peer, addr: addr, multi: op.Flags.Has(provider.Multi)}
+	if receives(kind) && !op.Flags.Has(provider.Directed) {
 		e.peer = 0
 	}
 	k := startKey{kind, op.Context}
@@ -63,19 +66,19 @@ func (s *starts) remove(kind provider.Kind, context uint64) {
 	defer s.mu.Unlock()
 	k := startKey{kind, context}
 	l, some := s.by[k]
-	switch {
-	case !some:
-	case l.first == l.last:
-		s.drop(k, l)
-	default:
-		before := l.first
-		for s.entries[before-1].next != l.last {
-			before = s.entries[before-1].next
-		}
-		s.entries[before-1].next = 0
-		s.entries[l.last-1].next, s.free = s.free, l.last
-		s.by[k] = line{l.first, before}
+	if !some {
+		return
 	}
+	before := 0
+	for n := l.first; n != l.last; n = s.entries[n-1].next {
+		before = n
+	}
+	s.drop(k, l, l.last, before)
+}
+
+// receives says whether kind is that of receives.
+func receives(kind provider.Kind) bool {
+	return kind == provider.RecvDone || kind == provider.TRecvDone
 }
 
 // peer is whom the operation was for that has ended; false if it is not known, as for end.
@@ -86,7 +89,8 @@ func (s *starts) peer(c *provider.Completion) (provider.Peer, bool) {
 	if !some {
 		return 0, false
 	}
-	return s.entries[l.first-1].peer, true
+	n, _, sure := s.find(l, c)
+	return s.entries[n-1].peer, sure
 }
 
 // end says how long the operation took that has ended; false if it is not known, being a peer's or quiet.
@@ -98,21 +102,54 @@ func (s *starts) end(c *provider.Completion, now time.Time) (time.Duration, bool
 	if !some {
 		return 0, false
 	}
-	e := s.entries[l.first-1]
+	n, before, _ := s.find(l, c)
+	e := s.entries[n-1]
 	if !e.multi || c.Err != nil || c.Flags&provider.MultiDone != 0 {
-		s.drop(k, l)
+		s.drop(k, l, n, before)
 	}
 	return now.Sub(e.at), true
 }
 
-// drop frees the first entry of a line.
-func (s *starts) drop(k startKey, l line) {
-	e := &s.entries[l.first-1]
-	n := l.first
-	if l.first = e.next; l.first == 0 {
+// find is the first entry of the line that may be what c ends, and the one before it: by its peer, or, of what failed before anybody was known, by
+// the address in the error. If there is none it is the line's first, and sure only if that is the only one and nothing is known of c.
+func (s *starts) find(l line, c *provider.Completion) (n, before int, sure bool) {
+	var addr provider.Address
+	if c.Source == 0 {
+		addr = addressed(c.Err)
+		if addr == "" {
+			return l.first, 0, l.first == l.last
+		}
+	}
+	for n = l.first; n != 0; before, n = n, s.entries[n-1].next {
+		e := &s.entries[n-1]
+		if c.Source != 0 && (e.peer == 0 || e.peer == c.Source) || addr != "" && e.addr == addr {
+			return n, before, true
+		}
+	}
+	return l.first, 0, false
+}
+
+// addressed is the address that an error names; "" if it names none.
+func addressed(err error) provider.Address {
+	if oe, ok := errors.AsType[*provider.OpError](err); ok {
+		return oe.Addr
+	}
+	return ""
+}
+
+// drop frees an entry of a line, which follows before.
+func (s *starts) drop(k startKey, l line, n, before int) {
+	e := &s.entries[n-1]
+	switch {
+	case l.first == l.last:
 		delete(s.by, k)
-	} else {
-		s.by[k] = l
+	case before == 0:
+		s.by[k] = line{e.next, l.last}
+	default:
+		s.entries[before-1].next = e.next
+		if n == l.last {
+			s.by[k] = line{l.first, before}
+		}
 	}
 	e.next, s.free = s.free, n
 }
