@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/weft-fabric/weft/internal/ping"
@@ -32,19 +29,15 @@ const (
 	fromPeer
 )
 
-// newCounters makes both, for the processes that are started. They block before os knows them: its netpoller, which would
-// take files that do not, would be woken each time too.
+// newCounters makes both, for the processes that are started.
 func newCounters() (files []*os.File, err error) {
 	for range 2 {
-		e, err := sys.NewEventfd(sys.Features{})
-		if err == nil {
-			err = os.NewSyscallError("fcntl", syscall.SetNonblock(e.Int(), false))
-		}
+		f, err := sys.NewCounter()
 		if err != nil {
 			closeFiles(files)
 			return nil, err
 		}
-		files = append(files, os.NewFile(uintptr(e.Disown()), "eventfd"))
+		files = append(files, f)
 	}
 	return files, nil
 }
@@ -55,31 +48,14 @@ func closeFiles(files []*os.File) {
 	}
 }
 
-// counter is the descriptor of an eventfd that blocks.
+// counter is the descriptor of a counter of sys.
 type counter int
 
 // add wakes who waits; n is at least 1.
-func (c counter) add(n uint64) error {
-	var b [8]byte
-	binary.NativeEndian.PutUint64(b[:], n)
-	return c.call("write", func() (int, error) { return syscall.Write(int(c), b[:]) })
-}
+func (c counter) add(n uint64) error { return sys.AddCounter(int(c), n) }
 
 // wait sleeps until the counter is not 0, makes it 0, and returns what it was.
-func (c counter) wait() (uint64, error) {
-	var b [8]byte
-	err := c.call("read", func() (int, error) { return syscall.Read(int(c), b[:]) })
-	return binary.NativeEndian.Uint64(b[:]), err
-}
-
-// call calls until a signal does not interrupt.
-func (c counter) call(what string, call func() (int, error)) error {
-	for {
-		if _, err := call(); !errors.Is(err, syscall.EINTR) {
-			return os.NewSyscallError(what, err)
-		}
-	}
-}
+func (c counter) wait() (uint64, error) { return sys.WaitCounter(int(c)) }
 
 // bare is one side of a bare ping-pong.
 type bare struct {

@@ -121,6 +121,13 @@ func TestErrorsTravel(t *testing.T) {
 			t.Errorf("is %v: %v", is, !want)
 		}
 	}
+	short := &provider.OpError{Op: "receive", Provider: "x", Err: &provider.TruncatedError{Message: 7, Room: 3}}
+	if te, ok := errors.AsType[*provider.TruncatedError](pack(short).err()); !ok || te.Message != 7 || te.Room != 3 {
+		t.Errorf("%+v", te)
+	}
+	if _, ok := errors.AsType[*provider.TruncatedError](got); ok {
+		t.Error("it was not truncated")
+	}
 	if pack(nil).err() != nil {
 		t.Error("no error became one")
 	}
@@ -217,6 +224,31 @@ func TestModel(t *testing.T) {
 		store(typ, back, load(typ, b))
 		if diff := cmp.Diff(b, back); diff != "" {
 			t.Errorf("type %d: %s", typ, diff)
+		}
+	}
+}
+
+// What an open domain may say otherwise than Discover did: to have room for more peers, if it is denied something.
+func TestKeeps(t *testing.T) {
+	said := provider.Info{Provider: "x", Limits: provider.Limits{Peers: 10, Inject: 5}}
+	for _, c := range []struct {
+		change func(i *provider.Info)
+		option string
+		want   bool
+	}{
+		{func(*provider.Info) {}, "", true},
+		{func(*provider.Info) {}, "disable", true},
+		{func(i *provider.Info) { i.Limits.Peers = 11 }, "disable", true},
+		{func(i *provider.Info) { i.Limits.Peers = 11 }, "folder", false},
+		{func(i *provider.Info) { i.Limits.Peers = 11 }, "", false},
+		{func(i *provider.Info) { i.Limits.Peers = 9 }, "disable", false},
+		{func(i *provider.Info) { i.Limits.Inject = 6 }, "disable", false},
+		{func(i *provider.Info) { i.Caps = provider.Msg }, "disable", false},
+	} {
+		open := said
+		c.change(&open)
+		if got := keeps(open, said, map[string]string{c.option: "y"}); got != c.want {
+			t.Errorf("%+v with %q: %v", open, c.option, got)
 		}
 	}
 }

@@ -205,6 +205,8 @@ func faultTable() []fault {
 		{group: "zero", name: "nothing is something", make: on(badLen, recv)},
 		{group: "zero", name: "nothing is lost", make: nth(3, recv, 0)},
 		{group: "truncation", name: "a success", make: replaces(provider.ErrTruncated, nil)},
+		{group: "truncation", name: "no numbers", make: replaces(provider.ErrTruncated, fmt.Errorf("%w: there was more", provider.ErrTruncated))},
+		{group: "truncation", name: "a wrong number", make: replaces(provider.ErrTruncated, &provider.TruncatedError{Message: 1 << 20, Room: 1})},
 		{group: "truncation", name: "the whole length", make: on(func(c *provider.Completion) { c.Len *= 2 }, recv, trecv)},
 		{group: "vectored", name: "pieces in reverse", make: posts(func(k provider.Kind, op *provider.Op) {
 			if k == send && len(op.Locals) > 0 {

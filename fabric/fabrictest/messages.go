@@ -2,9 +2,7 @@ package fabrictest
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/testutil"
@@ -158,8 +156,8 @@ func (e *env) truncate(a, b *side, to provider.Peer, tagged bool, n int, late bo
 	if c.Len != uint64(fit) {
 		e.Fatalf("%d bytes into %d: Len is %d, the bytes that were placed are %d", n, fit, c.Len, fit)
 	}
-	if say := fmt.Sprintf("%d bytes into %d", n, fit); !strings.Contains(c.Err.Error(), say) {
-		e.Fatalf("the error does not say %q: %s", say, c.Err)
+	if te, ok := errors.AsType[*provider.TruncatedError](c.Err); !ok || te.Message != uint64(n) || te.Room != uint64(fit) {
+		e.Fatalf("%d bytes into %d: the error is %+v: %s", n, fit, te, c.Err)
 	}
 	if c.Tag != recv.Tag || c.Source == 0 {
 		e.Fatalf("a truncated message of tag %#x does not say its tag and its sender: %s", recv.Tag, show(c))

@@ -109,7 +109,8 @@ type failure struct {
 	Op       string
 	Provider string
 	Addr     provider.Address
-	Nests    bool // an OpError within an OpError
+	Nests    bool                     // an OpError within an OpError
+	Short    *provider.TruncatedError `json:",omitempty"` // in it
 	Text     string
 }
 
@@ -136,6 +137,7 @@ func pack(err error) *failure {
 		f.IsOp, f.Op, f.Provider, f.Addr = true, oe.Op, oe.Provider, oe.Addr
 		_, f.Nests = errors.AsType[*provider.OpError](oe.Err)
 	}
+	f.Short, _ = errors.AsType[*provider.TruncatedError](err)
 	return f
 }
 
@@ -165,8 +167,12 @@ func (t *travelled) Is(target error) bool {
 	return false
 }
 
-// As gives the OpError that it was. Its cause says more than it did, for it stands nowhere else.
+// As gives the OpError that it was, or the TruncatedError in it. The cause of the first says more than it did, for it stands nowhere else.
 func (t *travelled) As(target any) bool {
+	if te, ok := target.(**provider.TruncatedError); ok && t.f.Short != nil {
+		*te = t.f.Short
+		return true
+	}
 	oe, ok := target.(**provider.OpError)
 	if !ok || !t.f.IsOp {
 		return false

@@ -2,6 +2,8 @@ package archtest
 
 import (
 	"errors"
+	"go/ast"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -38,6 +40,29 @@ func TestModule(t *testing.T) {
 	}
 	for _, f := range check(tree) {
 		t.Error(f)
+	}
+}
+
+// What judges may use they use.
+func TestJudges(t *testing.T) {
+	root := moduleRoot(t)
+	for name, allowed := range judges {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		s, err := parse(name, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := make(map[string]bool)
+		s.uses("syscall", func(name string, _ token.Pos, _ []ast.Node) { used[name] = true })
+		for _, a := range allowed {
+			if !used[a] {
+				t.Errorf("%s does not use syscall.%s", name, a)
+			}
+		}
 	}
 }
 
@@ -126,7 +151,10 @@ func TestRules(t *testing.T) {
 		{"any other call", "prov/shm/x.go", "package shm\nimport \"syscall\"\nvar f = syscall.Getrusage", `syscall.Getrusage: the kernel`},
 		{"a call in a test", "prov/shm/x_test.go", "package shm\nimport \"syscall\"\nvar f = syscall.Kill", ""},
 		{"raw syscall in a test", "prov/shm/x_test.go", "package shm\nimport \"syscall\"\nvar f = syscall.Mmap", `syscall.Mmap`},
-		{"a judge", "fabric/fabrictest/x.go", "package fabrictest\nimport \"syscall\"\nvar f = syscall.Getrusage", ""},
+		{"a judge", "fabric/fabrictest/usage.go", "package fabrictest\nimport \"syscall\"\nvar f = syscall.Getrusage", ""},
+		{"another call of a judge", "fabric/fabrictest/usage.go", "package fabrictest\nimport \"syscall\"\nvar f = syscall.Dup", `syscall.Dup: the kernel`},
+		{"beside a judge", "fabric/fabrictest/x.go", "package fabrictest\nimport \"syscall\"\nvar f = syscall.Getrusage", `syscall.Getrusage: the kernel`},
+		{"raw syscall in bench", "bench/bare.go", "package main\nimport \"syscall\"\nvar f = syscall.Write", `syscall.Write: the kernel`},
 		{"errno", "prov/shm/x.go", "package shm\nimport \"syscall\"\nvar e = syscall.ENOENT", ""},
 		{"raw connection", "prov/tcp/x.go", "package tcp\nimport \"syscall\"\nvar c syscall.RawConn", ""},
 		// linkname

@@ -34,13 +34,15 @@ type end struct {
 	run   *run // takes the completions of data; nil: there are none
 
 	heard   [controlMax]byte
-	said    int  // bytes of a control message in heard, -1: none
-	telling int  // control messages that are on their way out: more than one after a say that was interrupted
-	met     bool // the other side has answered
-	awaits  bool // a receive of the peer's next control message is posted, which its death ends
+	said    int         // bytes of a control message in heard, -1: none
+	speaker fabric.Peer // whose it is
+	telling int         // control messages that are on their way out: more than one after a say that was interrupted
+	met     bool        // the other side has answered
+	awaits  bool        // a receive of the peer's next control message is posted, which its death ends
 
-	door  [controlMax]byte // for a hello while one is served already
-	watch *watch
+	door    [controlMax]byte // for a hello while one is served already
+	visitor fabric.Peer      // is being told that it is not served; 0: nobody
+	watch   *watch
 }
 
 // open makes the side.
@@ -185,13 +187,15 @@ func (e *end) take(c *fabric.Completion) error {
 	case c.Context == helloContext && c.Kind == fabric.TRecvDone:
 		return e.refuse(c)
 	case c.Context == busyContext:
-		return nil // whoever it was for may have left
+		e.dismiss() // whether it has got the answer or not
+	case c.Context == controlContext && e.peer == 0 && errors.Is(c.Err, fabric.ErrTruncated):
+		e.said, e.speaker = 0, 0 // no hello is that long
 	case c.Err != nil && c.Context == controlContext:
 		return e.talk(c.Err)
 	case c.Err != nil:
 		return c.Err
 	case c.Context == controlContext && c.Kind == fabric.TRecvDone:
-		e.said = int(c.Len)
+		e.said, e.speaker = int(c.Len), c.Source
 	case c.Context == controlContext:
 	case e.run != nil:
 		return e.run.take(c)
@@ -259,10 +263,8 @@ func (e *end) refuse(c *fabric.Completion) error {
 	if c.Err != nil && !errors.Is(c.Err, fabric.ErrTruncated) {
 		return nil // the end is being closed
 	}
-	if other, err := parseControl(e.door[:min(c.Len, controlMax)], hello); err == nil && c.Err == nil {
-		if p, err := e.domain.Insert(other.Address); err == nil && p != e.peer {
-			e.answer(p, control{Verb: welcome, Error: errBusy.Error()})
-		}
+	if _, err := parseControl(e.door[:min(c.Len, controlMax)], hello); err == nil && c.Err == nil {
+		e.answer(c.Source, errBusy)
 	}
 	err := e.ep.RecvTagged(fabric.Op{Tag: helloTag, Local: fabric.Bytes(e.door[:]), Context: helloContext})
 	if errors.Is(err, fabric.ErrAgain) {
@@ -271,11 +273,28 @@ func (e *end) refuse(c *fabric.Completion) error {
 	return err
 }
 
-// answer sends without waiting.
-func (e *end) answer(p fabric.Peer, c control) {
-	if b, err := json.Marshal(c); err == nil {
-		_ = e.ep.SendTagged(fabric.Op{Tag: controlTag, Local: fabric.Bytes(b), Peer: p, Context: busyContext}) // it may have left
+// answer tells one who said hello why it is not served, without waiting. It goes to whoever spoke, whatever address it gave, and to one at
+// a time: an answer that nobody takes must not use up what the one who is served needs.
+func (e *end) answer(p fabric.Peer, why error) {
+	if p == 0 || p == e.peer || e.visitor != 0 {
+		return
 	}
+	b, err := json.Marshal(control{Verb: welcome, Error: why.Error()})
+	if err != nil {
+		return
+	}
+	op := fabric.Op{Tag: controlTag, Local: fabric.Bytes(b), Peer: p, Flags: fabric.DeliveryComplete, Context: busyContext}
+	if e.ep.SendTagged(op) == nil { // else it may have left
+		e.visitor = p
+	}
+}
+
+// dismiss forgets who was answered, unless it has been taken for the peer since.
+func (e *end) dismiss() {
+	if e.visitor != e.peer {
+		_ = e.domain.Remove(e.visitor) // it may have left
+	}
+	e.visitor = 0
 }
 
 // say sends a control message, and returns when it is out.
@@ -316,29 +335,48 @@ func (e *end) lastWord(ctx context.Context, v verb, why error) {
 // hear waits for a control message, one of those that are wanted. What the other side does until then is in doing.
 func (e *end) hear(ctx context.Context, want ...verb) (control, error) {
 	e.watch.moved()
-	for e.said < 0 {
-		if err := e.progress(ctx); err != nil {
+	for {
+		for e.said < 0 {
+			if err := e.progress(ctx); err != nil {
+				return control{}, err
+			}
+		}
+		c, err := parseControl(e.heard[:e.said], want...)
+		if err == nil && e.peer == 0 {
+			err = e.meet(ctx, c)
+		}
+		if e.peer == 0 { // anybody may say anything to one who listens
+			if !errors.Is(err, errNo) {
+				e.answer(e.speaker, err)
+			}
+			if err = e.listen(ctx); err == nil {
+				continue
+			}
+		}
+		if err != nil {
 			return control{}, err
 		}
+		e.met = true
+		return c, e.listen(ctx)
 	}
-	c, err := parseControl(e.heard[:e.said], want...)
-	if err != nil {
-		return control{}, err
-	}
-	if c.Verb == hello {
-		if e.peer, err = e.domain.Insert(c.Address); err != nil {
-			return control{}, err
-		}
-		e.address = c.Address
-		if c.Pin != e.config.Pin {
-			return control{}, fmt.Errorf("%w: %s for the one that connects, %s for the one that listens", errPin, c.Pin.word(), e.config.Pin.word())
-		}
-		if err := e.attend(ctx); err != nil {
-			return control{}, err
+}
+
+// meet takes the one that has said hello for the peer, unless it cannot be found.
+func (e *end) meet(ctx context.Context, c control) (err error) {
+	p := e.speaker
+	if p == 0 { // the provider does not say whose it is
+		if p, err = e.domain.Insert(c.Address); err != nil {
+			return err
 		}
 	}
-	e.met = true
-	return c, e.listen(ctx)
+	if e.address, err = e.domain.Address(p); err != nil {
+		return err
+	}
+	e.peer = p
+	if c.Pin != e.config.Pin {
+		return fmt.Errorf("%w: %s for the one that connects, %s for the one that listens", errPin, c.Pin.word(), e.config.Pin.word())
+	}
+	return e.attend(ctx)
 }
 
 // memory is that of one direction: a slot for each operation that is outstanding.

@@ -4,6 +4,7 @@ package sys
 
 import (
 	"context"
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -72,6 +73,15 @@ func (Eventfd) Ring() error { return ErrNotSupported }
 
 // Drain is not available here.
 func (Eventfd) Drain() (bool, error) { return false, ErrNotSupported }
+
+// NewCounter is not available here.
+func NewCounter() (*os.File, error) { return nil, ErrNotSupported }
+
+// AddCounter is not available here.
+func AddCounter(int, uint64) error { return ErrNotSupported }
+
+// WaitCounter is not available here.
+func WaitCounter(int) (uint64, error) { return 0, ErrNotSupported }
 
 // Poller is not available here.
 type Poller struct{}

@@ -342,27 +342,33 @@ func TestMoreAndAnother(t *testing.T) {
 			return a.ep.Recv(o)
 		}},
 	} {
-		t.Run(what, func(t *testing.T) {
-			a, _, ab, _ := acquainted(t, provider.DomainConfig{Progress: provider.Manual}, provider.DomainConfig{}, provider.EndpointConfig{}) // else news could publish it
-			third := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
-			exchange(t, a, third)
-			at := a.insert(third.ep.Address())
-			m := third.alloc(8, peerBoth)
-			o := mk(make([]byte, 8), ab, 1)
-			o.Flags = provider.More
-			pending := func() (is bool) {
-				a.within(func() { is = a.pairWithPeer(ab).data.Pending() })
-				return is
-			}
-			a.must(a.ep.Send(o))
-			if !pending() {
-				t.Error("nothing was kept back")
-			}
-			a.must(c.post(a, at, m.Key()))
-			if pending() == c.publishes {
-				t.Errorf("pending: %v", pending())
-			}
-		})
+		for _, mode := range bothModes {
+			t.Run(what+", "+mode.String(), func(t *testing.T) {
+				a, _, ab, _ := acquainted(t, provider.DomainConfig{Progress: mode}, provider.DomainConfig{}, provider.EndpointConfig{})
+				third := newSide(t, provider.DomainConfig{}, provider.EndpointConfig{})
+				exchange(t, a, third)
+				at := a.insert(third.ep.Address())
+				m := third.alloc(8, peerBoth)
+				if mode == provider.Auto {
+					a.sleeps()
+				}
+				o := mk(make([]byte, 8), ab, 1)
+				o.Flags = provider.More
+				pending := func() (is bool) {
+					a.within(func() { is = a.pairWithPeer(ab).data.Pending() })
+					return is
+				}
+				a.must(a.ep.Send(o))
+				kept := mode == provider.Manual // else news may have published it
+				if kept && !pending() {
+					t.Error("nothing was kept back")
+				}
+				a.must(c.post(a, at, m.Key()))
+				if is := pending(); c.publishes && is || kept && !c.publishes && !is {
+					t.Errorf("pending: %v", is)
+				}
+			})
+		}
 	}
 }
 

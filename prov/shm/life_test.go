@@ -262,20 +262,19 @@ func TestNoticeOthers(t *testing.T) {
 		t.Errorf("%d words lent, %d left, %d watched", len(lent), len(v.free), v.count())
 	}
 	a.d.core.Unlock()
-	child.Kill()
-	early := 0
+	early := a.mournAlone(child)
 	for range to {
 		if got := a.wait(); !errors.Is(got.Err, provider.ErrPeerGone) {
 			t.Fatalf("%+v", got)
 		}
 	}
-	for _, p := range to {
-		if a.early(p) {
-			early++
-		}
+	if len(early) != lifeWords {
+		t.Errorf("%d words of %d peers", len(early), len(to))
 	}
-	if early == 0 { // the sockets end a little later, and some may be looked at first
-		t.Error("none was noticed by the word")
+	for _, p := range early {
+		if !a.early(p) {
+			t.Errorf("%v was not noticed by the word", p)
+		}
 	}
 	testutil.Eventually(t, "the pairs have ended", func() bool { return a.d.Stats().Peers == 0 })
 	a.d.core.Lock()
@@ -283,6 +282,28 @@ func TestNoticeOthers(t *testing.T) {
 	if v := a.d.vigil; len(v.free) != lifeWords || v.count() != 0 {
 		t.Errorf("%d words are free, %d are watched", len(v.free), v.count())
 	}
+}
+
+// mournAlone kills a peer and looks once at all words of life, before anybody looks at a socket; it returns those that have one.
+func (s *side) mournAlone(child *testutil.Process) (list []provider.Peer) {
+	s.d.core.Lock()
+	defer s.d.core.Unlock()
+	child.Kill()
+	pairs := slices.Clone(s.d.pairs)
+	tokens := make([]uint64, len(pairs))
+	for i, p := range pairs {
+		tokens[i], p.token = p.token, 0
+		if p.life.word == nil {
+			continue
+		}
+		list = append(list, p.peer.id)
+		testutil.Eventually(s.t, "the word is marked", p.life.died)
+	}
+	s.d.mourn()
+	for i, p := range pairs {
+		p.token = tokens[i]
+	}
+	return list
 }
 
 // count is how many words it watches.
