@@ -77,6 +77,18 @@ func delays(which func(k provider.Kind, op *provider.Op) bool) func(testing.TB) 
 	}
 }
 
+// keepsBack makes a mutant in which some operations are so late that they are never seen.
+func keepsBack(which func(k provider.Kind, op *provider.Op) bool) func(testing.TB) *mutant {
+	return func(testing.TB) *mutant {
+		return &mutant{post: func(p *posting) error {
+			if which(p.kind, &p.op) {
+				return nil
+			}
+			return p.forward(p.op)
+		}}
+	}
+}
+
 // replaces makes a mutant in which one error is another.
 func replaces(old, with error) func(testing.TB) *mutant {
 	return func(testing.TB) *mutant {
@@ -261,7 +273,7 @@ func faultTable() []fault {
 		{group: "order", name: "long ones are overtaken", make: delays(func(k provider.Kind, op *provider.Op) bool {
 			return (k == send || k == provider.TSendDone) && op.Len() > 10000
 		})},
-		{group: "data-order", name: "messages overtake writes", make: delays(func(k provider.Kind, op *provider.Op) bool { return k == write && op.Flags == 0 })},
+		{group: "data-order", name: "messages overtake writes", make: keepsBack(func(k provider.Kind, op *provider.Op) bool { return k == write && op.Flags == 0 })},
 		{group: "data-order", name: "data overtakes", make: on(func(c *provider.Completion) { c.Data++ }, provider.RemoteWrite)},
 		{group: "many", name: "one comes twice", make: nth(100, recv, 2)},
 		{group: "many", name: "one is another", make: on(func(c *provider.Completion) {
@@ -377,7 +389,7 @@ func faultTable() []fault {
 			return &mutant{free: func(b []byte) { clear(b) }}
 		}},
 
-		{group: "fence", name: "no fence", make: delays(func(k provider.Kind, _ *provider.Op) bool { return k == write })},
+		{group: "fence", name: "no fence", make: keepsBack(func(k provider.Kind, _ *provider.Op) bool { return k == write })},
 		{group: "fenced-sends", name: "no fence", make: posts(func(_ provider.Kind, op *provider.Op) { op.Flags &^= provider.Fence })},
 		{group: "delivery-complete", name: "too early", make: posts(func(_ provider.Kind, op *provider.Op) { op.Flags &^= provider.DeliveryComplete })},
 		{group: "counters", name: "one too many", make: func(testing.TB) *mutant {
