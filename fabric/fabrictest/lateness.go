@@ -1,6 +1,7 @@
 package fabrictest
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,8 @@ const lateTick = 2 * time.Millisecond
 // longest it had to wait for its turn. What a call may take is a bound of its own plus that: on two cores under
 // the race detector, beside other programs, a goroutine that is ready may wait for most of a second.
 type lateness struct {
+	start   time.Time
+	due     atomic.Int64 // when its next turn is, since the start
 	longest atomic.Int64
 	quit    chan struct{}
 	once    sync.Once
@@ -28,7 +31,8 @@ func (e *env) lateness() *lateness {
 }
 
 func watchLateness() *lateness {
-	l := &lateness{quit: make(chan struct{})}
+	l := &lateness{start: time.Now(), quit: make(chan struct{})}
+	l.due.Store(int64(lateTick))
 	l.joined.Go(l.watch)
 	return l
 }
@@ -36,24 +40,34 @@ func watchLateness() *lateness {
 func (l *lateness) watch() {
 	timer := time.NewTimer(lateTick)
 	defer timer.Stop()
-	for due := time.Now().Add(lateTick); ; due = time.Now().Add(lateTick) {
+	for {
 		select {
 		case <-l.quit:
 			return
 		case <-timer.C:
 		}
-		if late := int64(time.Since(due)); late > l.longest.Load() {
-			l.longest.Store(late)
-		}
+		l.longest.Store(max(l.longest.Load(), l.waits()))
+		l.due.Store(int64(time.Since(l.start) + lateTick))
 		timer.Reset(lateTick)
 	}
 }
 
-// worst is the longest wait so far. Turns are waited for one after another, so a call may have had several: it counts
-// three times.
-func (l *lateness) worst() time.Duration { return 3 * time.Duration(l.longest.Load()) }
+// waits is how long the goroutine waits for its turn, or less than 0.
+func (l *lateness) waits() int64 { return int64(time.Since(l.start)) - l.due.Load() }
 
+// worst is the longest wait so far, one that has not ended included. Turns are waited for one after another, so a call may have had
+// several: it counts three times.
+func (l *lateness) worst() time.Duration {
+	return 3 * time.Duration(max(l.longest.Load(), l.waits(), 0))
+}
+
+// stop ends the watching. A wait that lasts then counts as long as it was.
 func (l *lateness) stop() {
-	l.once.Do(func() { close(l.quit) })
-	l.joined.Wait()
+	l.once.Do(func() {
+		now := l.waits()
+		close(l.quit)
+		l.joined.Wait()
+		l.longest.Store(max(l.longest.Load(), now))
+		l.due.Store(math.MaxInt64)
+	})
 }
