@@ -25,7 +25,7 @@ const (
 
 // The numbers that a process finds its counters at: the first of exec.Cmd's ExtraFiles, in the order of newCounters.
 const (
-	toPeer counter = 3 + iota
+	toPeer sys.Counter = 3 + iota
 	fromPeer
 )
 
@@ -48,23 +48,14 @@ func closeFiles(files []*os.File) {
 	}
 }
 
-// counter is the descriptor of a counter of sys.
-type counter int
-
-// add wakes who waits; n is at least 1.
-func (c counter) add(n uint64) error { return sys.AddCounter(int(c), n) }
-
-// wait sleeps until the counter is not 0, makes it 0, and returns what it was.
-func (c counter) wait() (uint64, error) { return sys.WaitCounter(int(c)) }
-
 // bare is one side of a bare ping-pong.
 type bare struct {
-	own, other counter // what it waits for, and what it wakes by
+	own, other sys.Counter // what it waits for, and what it wakes by
 }
 
 // wait waits for the other side, or until bareMain's ctx ends.
 func (b bare) wait(ctx context.Context) (uint64, error) {
-	n, err := b.own.wait()
+	n, err := b.own.Wait()
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
@@ -82,7 +73,7 @@ func (b bare) measure(ctx context.Context, w shmWork) (shmSample, error) {
 			return shmSample{}, err
 		}
 		begun := time.Now()
-		err := b.other.add(1)
+		err := b.other.Add(1)
 		if err == nil {
 			_, err = b.wait(ctx)
 		}
@@ -94,7 +85,7 @@ func (b bare) measure(ctx context.Context, w shmWork) (shmSample, error) {
 		}
 	}
 	cpu = sys.ProcessorTime() - cpu
-	if err := b.other.add(1); err != nil {
+	if err := b.other.Add(1); err != nil {
 		return shmSample{}, err
 	}
 	peer, err := b.wait(ctx)
@@ -109,7 +100,7 @@ func (b bare) serve(ctx context.Context, w shmWork) error {
 		if _, err := b.wait(ctx); err != nil {
 			return err
 		}
-		if err := b.other.add(1); err != nil {
+		if err := b.other.Add(1); err != nil {
 			return err
 		}
 	}
@@ -117,7 +108,7 @@ func (b bare) serve(ctx context.Context, w shmWork) error {
 	if _, err := b.wait(ctx); err != nil {
 		return err
 	}
-	return b.other.add(uint64(max(cpu, 1)))
+	return b.other.Add(uint64(max(cpu, 1)))
 }
 
 // bareMain is the main of such a process.
@@ -126,7 +117,7 @@ func bareMain(ctx context.Context, word string, w shmWork) error {
 	if word == barePeerWord {
 		b = bare{own: toPeer, other: fromPeer}
 	}
-	stop := context.AfterFunc(ctx, func() { _ = b.own.add(1) }) // where nobody waits it may fail
+	stop := context.AfterFunc(ctx, func() { _ = b.own.Add(1) }) // where nobody waits it may fail
 	defer stop()
 	if word == barePeerWord {
 		if _, err := fmt.Println("here"); err != nil { // where ours says its address

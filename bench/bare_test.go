@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/internal/ping"
+	"github.com/weft-fabric/weft/internal/sys"
 )
 
 // counters makes the counters of a test.
@@ -26,7 +27,7 @@ func counters(t *testing.T) []*os.File {
 // Both sides in this process: the pauses pass, and are not part of what is said.
 func TestBare(t *testing.T) {
 	files := counters(t)
-	a, b := counter(files[0].Fd()), counter(files[1].Fd())
+	a, b := sys.Counter(files[0].Fd()), sys.Counter(files[1].Fd())
 	w := shmWork{Row: shmRow{Pause: 100 * time.Millisecond}, Iters: 3}
 	served := make(chan error, 1)
 	go func() { served <- bare{own: a, other: b}.serve(t.Context(), w) }()
@@ -84,7 +85,7 @@ func TestBareEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if word == bareWord {
-			_, err = counter(files[0].Fd()).wait() // the first message
+			_, err = sys.Counter(files[0].Fd()).Wait() // the first message
 		} else {
 			_, err = out.Read(make([]byte, 1))
 		}
@@ -107,12 +108,12 @@ func TestBareEnds(t *testing.T) {
 // A descriptor that is none is an error, not a wait.
 func TestBareBroken(t *testing.T) {
 	files := counters(t)
-	closed := counter(-1)
+	closed := sys.Counter(-1)
 	w := shmWork{Iters: 1}
-	if _, err := (bare{own: counter(files[0].Fd()), other: closed}).measure(t.Context(), w); err == nil {
+	if _, err := (bare{own: sys.Counter(files[0].Fd()), other: closed}).measure(t.Context(), w); err == nil {
 		t.Error("wrote to nothing")
 	}
-	if err := (bare{own: closed, other: counter(files[0].Fd())}).serve(t.Context(), w); err == nil {
+	if err := (bare{own: closed, other: sys.Counter(files[0].Fd())}).serve(t.Context(), w); err == nil {
 		t.Error("read from nothing")
 	}
 }

@@ -17,22 +17,25 @@ func NewCounter() (*os.File, error) {
 	return os.NewFile(uintptr(n), "eventfd"), nil
 }
 
-// AddCounter adds n, at least 1, to a counter by its descriptor, and so wakes who waits.
-func AddCounter(fd int, n uint64) error {
+// Counter is the descriptor of such an eventfd, as a process has it.
+type Counter int
+
+// Add adds n, at least 1, and so wakes who waits.
+func (c Counter) Add(n uint64) error {
 	var b [8]byte
 	binary.NativeEndian.PutUint64(b[:], n)
 	for {
-		if _, err := unix.Write(fd, b[:]); err != unix.EINTR {
+		if _, err := unix.Write(int(c), b[:]); err != unix.EINTR {
 			return os.NewSyscallError("write to eventfd", err)
 		}
 	}
 }
 
-// WaitCounter sleeps until a counter is not zero, makes it zero, and returns what it was.
-func WaitCounter(fd int) (uint64, error) {
+// Wait sleeps until the counter is not zero, makes it zero, and returns what it was.
+func (c Counter) Wait() (uint64, error) {
 	var b [8]byte
 	for {
-		if _, err := unix.Read(fd, b[:]); err != unix.EINTR {
+		if _, err := unix.Read(int(c), b[:]); err != unix.EINTR {
 			return binary.NativeEndian.Uint64(b[:]), os.NewSyscallError("read from eventfd", err)
 		}
 	}

@@ -20,28 +20,28 @@ func TestCounter(t *testing.T) {
 	}
 	fd := int(f.Fd())
 	for _, n := range []uint64{3, 1 << 40} {
-		if err := AddCounter(fd, n); err != nil {
+		if err := Counter(fd).Add(n); err != nil {
 			t.Error(err)
 		}
 	}
-	if n, err := WaitCounter(fd); n != 3+1<<40 || err != nil {
+	if n, err := Counter(fd).Wait(); n != 3+1<<40 || err != nil {
 		t.Error(n, err)
 	}
 	woken := make(chan uint64)
 	go func() {
-		n, _ := WaitCounter(fd)
+		n, _ := Counter(fd).Wait()
 		woken <- n
 	}()
-	if err := AddCounter(fd, 7); err != nil {
+	if err := Counter(fd).Add(7); err != nil {
 		t.Error(err)
 	}
 	if n := <-woken; n != 7 {
 		t.Error(n)
 	}
-	if AddCounter(-1, 1) == nil {
+	if Counter(-1).Add(1) == nil {
 		t.Error("added to nothing")
 	}
-	if _, err := WaitCounter(-1); err == nil {
+	if _, err := Counter(-1).Wait(); err == nil {
 		t.Error("waited for nothing")
 	}
 }

@@ -77,11 +77,14 @@ func (Eventfd) Drain() (bool, error) { return false, ErrNotSupported }
 // NewCounter is not available here.
 func NewCounter() (*os.File, error) { return nil, ErrNotSupported }
 
-// AddCounter is not available here.
-func AddCounter(int, uint64) error { return ErrNotSupported }
+// Counter is not available here.
+type Counter int
 
-// WaitCounter is not available here.
-func WaitCounter(int) (uint64, error) { return 0, ErrNotSupported }
+// Add fails.
+func (Counter) Add(uint64) error { return ErrNotSupported }
+
+// Wait fails.
+func (Counter) Wait() (uint64, error) { return 0, ErrNotSupported }
 
 // Poller is not available here.
 type Poller struct{}
