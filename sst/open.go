@@ -112,6 +112,9 @@ func (r *Reader) prepare(ctx context.Context) (path string, err error) {
 	if err != nil {
 		return path, err
 	}
+	if r.planes, err = r.session.readerPlanes(ctx, &r.cfg.Params); err != nil {
+		return path, err
+	}
 	dataContact, err := r.session.dataContact(&r.cfg.Params)
 	if err != nil {
 		return path, err
@@ -132,7 +135,9 @@ func (r *Reader) makeMachines(dataContact string) {
 	control := s.issue(1, route{reader: r})
 	data := s.issue(1, route{reader: r, data: true})
 	r.ids = append(control, data...)
-	r.plane = dp.NewEvpath(dp.EvpathConfig{ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Watch: r.watchRank, Memory: r.session.cm.Buffer, Lost: ErrWriterFailed, MaxEarly: r.session.early})
+	r.plane = dp.NewNative(dp.NewEvpath(dp.EvpathConfig{
+		ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Watch: r.watchRank, Memory: r.session.cm.Buffer, Lost: ErrWriterFailed, MaxEarly: r.session.early,
+	}))
 	contact := s.cm.Contact().String()
 	r.member = cp.NewReaderMember(cp.MemberReaderConfig{Leads: r.ranks.rank == 0, Hello: cp.ReaderHello{
 		CP:     sstmsg.CPReader{Contact: contact, ReaderID: control[0]},
@@ -143,7 +148,7 @@ func (r *Reader) makeMachines(dataContact string) {
 		return
 	}
 	r.leader = cp.NewReaderLeader(cp.ReaderConfig{
-		Members: r.ranks.size, Params: p.common(), Planes: []string{planeEvpath}, SpecPreload: p.preloads(r.ranks.size), Insist: p.SpeculativePreloadMode == "On",
+		Members: r.ranks.size, Params: p.common(), Planes: r.planes, SpecPreload: p.preloads(r.ranks.size), Insist: p.SpeculativePreloadMode == "On",
 		Latest: p.AlwaysProvideLatestTimestep, Observer: r.cfg.Observer,
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
 // Params are the engine parameters of a stream, with ADIOS2's names, meanings
@@ -74,8 +76,9 @@ type Params struct {
 	// AlwaysProvideLatestTimestep makes a reader skip to the newest step. Reader
 	// only.
 	AlwaysProvideLatestTimestep bool
-	// DataTransport forces a data plane: "WAN" or "evpath" mean sockets, the only
-	// one so far. Empty chooses.
+	// DataTransport forces a data plane: "native" or "shm" mean memory that both sides
+	// share, on one node and between Weft programs; "WAN" or "evpath" mean sockets.
+	// Empty chooses for each reader: native where it can be, else sockets.
 	DataTransport string
 	// NetworkInterface names the interface whose address is published;
 	// ControlInterface goes before it. Empty chooses.
@@ -148,6 +151,17 @@ func (p *Params) preloads(cohort int) bool {
 		threshold = defaultThreshold
 	}
 	return cohort <= threshold
+}
+
+// planes are the data planes that may be used, best first.
+func (p *Params) planes() []string {
+	switch p.DataTransport {
+	case "native", "shm":
+		return []string{cp.PlaneNative}
+	case "WAN", "evpath":
+		return []string{cp.PlaneEvpath}
+	}
+	return []string{cp.PlaneNative, cp.PlaneEvpath}
 }
 
 // resolve returns a checked copy with canonical spelling.

@@ -51,7 +51,8 @@ type Reader struct {
 	ranks   cohortLink // guarded by mu, but for the numbers
 	session *Session
 	own     bool
-	plane   *dp.Evpath
+	planes  []string // data planes that may be used, best first
+	plane   *dp.Native
 	decoder *step.Decoder // used by BeginStep only
 	taking  chan struct{} // holds a token while a BeginStep runs: one at a time
 	eager   eager         // used by BeginStep only
@@ -215,9 +216,9 @@ func (r *Reader) decode(m *sstmsg.TimestepMetadata) (*step.Step, error) {
 	for i, b := range m.Metadata {
 		metadata[i] = b.Data.Bytes()
 	}
-	src := &tellingSource{r.plane.Step(m.Step, m.PreloadMode), r, m.Step}
+	src := &tellingSource{r.plane.Step(m.Step, m.PreloadMode, m.Native), r, m.Step}
 	st, err := r.decoder.Step(uint64(m.Step), metadata, src, func() error {
-		r.endStep(m.Step)
+		r.ended(m.Step)
 		return nil
 	})
 	if err != nil {
@@ -307,6 +308,14 @@ func (s *tellingSource) explain(ctx context.Context, what string, n int) *longWa
 	})
 }
 
+// ended takes in that the program has ended a step. Its views keep it from the writer,
+// as if it were retained.
+func (r *Reader) ended(number int64) {
+	r.memberEvent(cp.Retain{Step: number})
+	r.plane.AfterViews(number, func() { r.endStep(number) })
+}
+
+// endStep gives a step back.
 func (r *Reader) endStep(number int64) {
 	r.mu.Lock()
 	defer r.unlock()

@@ -123,6 +123,7 @@ func (r *Reader) giveBack(err error) {
 	}
 	r.mu.Unlock()
 	r.plane.Close(fmt.Errorf("reader of %s: %w", r.name, err))
+	r.closeRoutes()
 	s := r.session
 	s.retire(r.ids...)
 	for _, l := range links {

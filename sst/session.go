@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-fabric/weft/sst/internal/carrier"
+	"github.com/weft-fabric/weft/sst/internal/native"
 )
 
 // SessionConfig configures a session. The zero value works.
@@ -32,6 +33,9 @@ type SessionConfig struct {
 	// Logger gets explanations of long waits and what happens to peers; nil means
 	// slog.Default(). Nothing is logged per step.
 	Logger *slog.Logger
+	// NoSharedMemory keeps the streams of the session from sharing memory with programs
+	// of this node: their data goes through sockets.
+	NoSharedMemory bool
 	// HandshakeGrace bounds how long Close waits for handshakes that must be
 	// finished lest an ADIOS2 writer hangs; 0 means 60 s.
 	HandshakeGrace time.Duration
@@ -65,7 +69,7 @@ func (c SessionConfig) FromEnv(prefix string) (SessionConfig, error) {
 }
 
 // Session is what the streams of a process share: a listener, connections,
-// identities. Sessions are independent of each other.
+// identities, shared memory. Sessions are independent of each other.
 type Session struct {
 	cfg SessionConfig
 	log *slog.Logger
@@ -73,6 +77,10 @@ type Session struct {
 
 	waits explainer
 	early uint64 // bytes that writers may push for steps that they have not announced
+
+	fabricMu  sync.Mutex
+	shared    *native.Fabric // nil before it was needed
+	sharedErr error          // why there is none
 
 	mu         sync.Mutex
 	writers    map[int64]*Writer         // by stream number
@@ -166,7 +174,7 @@ func (s *Session) close() error {
 	s.joining = true
 	s.mu.Unlock()
 	s.tasks.Wait()
-	return err
+	return errors.Join(err, s.closeFabric())
 }
 
 // background runs f on a goroutine that Close joins; its context ends there. It

@@ -13,6 +13,7 @@ import (
 // no reader holds the step and no reply refers to it.
 type stepData struct {
 	stores []*step.HeapStore
+	arena  bool               // readers of this node can look at it
 	uses   atomic.Int32       // the step itself, and replies on their way
 	one    [1]*step.HeapStore // stores of the common case
 	memory *stepMemory
@@ -38,7 +39,8 @@ type delivery struct {
 
 // stepMemory gives memory to the steps of a writer. It is safe for concurrent use.
 type stepMemory struct {
-	pool  *step.HeapPool // of ended steps
+	heap  *step.HeapPool // memory that is lent to the kernel (docs/decisions/0009)
+	arena *step.HeapPool // memory that readers of this node look at; nil if there is none
 	ranks int
 
 	sent chan struct{} // says that something of a retired step is sent
@@ -47,8 +49,10 @@ type stepMemory struct {
 	awaited atomic.Bool   // somebody waits for the records of a step
 	went    chan struct{} // says to it that one was sent
 
-	mu   sync.Mutex
-	free []*stepData // empty ones
+	mu      sync.Mutex
+	free    []*stepData // empty ones, on the heap
+	arenas  []*stepData // empty ones, in arenas
+	expects []uint64    // bytes of each rank in the newest step
 }
 
 func (m *stepMemory) rouse() {
@@ -61,28 +65,46 @@ func (m *stepMemory) rouse() {
 // maxFreeData bounds the empty ones that are kept.
 const maxFreeData = 64
 
-// get returns empty memory in one use.
-func (m *stepMemory) get() *stepData {
+// get returns empty memory in one use: in arenas, if that is asked for and there are any.
+func (m *stepMemory) get(arena bool) *stepData {
+	arena = arena && m.arena != nil
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	var d *stepData
-	if n := len(m.free); n > 0 {
-		d, m.free = m.free[n-1], m.free[:n-1]
+	if free := m.empty(arena); len(*free) > 0 {
+		last := len(*free) - 1
+		d, *free = (*free)[last], (*free)[:last]
+	} else {
+		d = m.make(arena)
 	}
-	m.mu.Unlock()
-	if d == nil {
-		d = m.make()
+	if arena { // in one piece, so that a reader can look at all of it at once
+		for i, n := range m.expects {
+			d.stores[i].Expect(n)
+		}
 	}
 	d.use()
 	return d
 }
 
-func (m *stepMemory) make() *stepData {
-	d := &stepData{memory: m}
+// empty returns the list of what is empty. The caller holds mu.
+func (m *stepMemory) empty(arena bool) *[]*stepData {
+	if arena {
+		return &m.arenas
+	}
+	return &m.free
+}
+
+func (m *stepMemory) make(arena bool) *stepData {
+	d := &stepData{memory: m, arena: arena}
+	pool := m.heap
+	if arena {
+		pool = m.arena
+	}
 	if d.stores = d.one[:]; m.ranks != 1 {
 		d.stores = make([]*step.HeapStore, m.ranks)
 	}
 	for i := range d.stores {
-		d.stores[i] = m.pool.NewStore()
+		d.stores[i] = pool.NewStore()
 	}
 	return d
 }
@@ -90,8 +112,34 @@ func (m *stepMemory) make() *stepData {
 func (m *stepMemory) put(d *stepData) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.free) < maxFreeData {
-		m.free = append(m.free, d)
+	if free := m.empty(d.arena); len(*free) < maxFreeData {
+		*free = append(*free, d)
+	}
+}
+
+// expect notes the bytes of each rank in a step: the next one will have about as many.
+func (m *stepMemory) expect(bytes []uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.expects = append(m.expects[:0], bytes...)
+}
+
+// held returns the bytes of steps that are in memory, that of free segments not among
+// them.
+func (m *stepMemory) held() uint64 {
+	s := m.heap.Stats()
+	n := s.Held - s.Free
+	if m.arena != nil {
+		s = m.arena.Stats()
+		n += s.Held - s.Free
+	}
+	return n
+}
+
+// close gives the arenas back: those of steps that somebody still looks at later.
+func (m *stepMemory) close() {
+	if m.arena != nil {
+		m.arena.Close()
 	}
 }
 
@@ -172,7 +220,7 @@ func (d *stepData) release() {
 }
 
 // reset empties the stores. What a reader that has gone may still have unread of
-// them, in the kernel's pages, stays what it was.
+// them, in the kernel's pages, or looks at in an arena, stays what it was.
 func (d *stepData) reset() {
 	tainted := d.tainted.Swap(false)
 	for _, s := range d.stores {

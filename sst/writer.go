@@ -13,6 +13,7 @@ import (
 	"github.com/weft-fabric/weft/sst/cohort"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
+	"github.com/weft-fabric/weft/sst/internal/native"
 	"github.com/weft-fabric/weft/step"
 )
 
@@ -56,7 +57,6 @@ const (
 	defaultContactMode  fs.FileMode = 0o600
 	defaultCloseTimeout             = 10 * time.Minute
 	maxRanks                        = 1 << 20
-	planeEvpath                     = "evpath"
 )
 
 type readerKey = cp.ReaderKey
@@ -78,6 +78,9 @@ type Writer struct {
 	formats  map[[12]byte]bool // that a rank of this process has brought
 	unsent   *cp.Contribute    // of a step that could not be encoded
 	memory   stepMemory
+	planes   []string       // data planes that are served, best first
+	fabric   *native.Fabric // nil without the native plane
+	noArena  sync.Once      // it was said that memory cannot be shared
 
 	mu        sync.Mutex
 	ranks     cohortLink       // the numbers never change
@@ -122,7 +125,7 @@ func Create(ctx context.Context, name string, cfg WriterConfig) (*Writer, error)
 		name: name, cfg: cfg, readers: map[readerKey]*attached{}, steps: map[int64]*stepData{}, replied: map[int64][]carrier.Link{},
 		formats: map[[12]byte]bool{}, nextKey: 1,
 	}
-	w.memory.pool, w.memory.sent, w.memory.went = step.NewLendingPool(0), make(chan struct{}, 1), make(chan struct{}, 1)
+	w.memory.heap, w.memory.sent, w.memory.went = step.NewLendingPool(0), make(chan struct{}, 1), make(chan struct{}, 1)
 	if w.cfg.Cohort == nil {
 		w.cfg.Cohort = cohort.Solo()
 	}
@@ -189,6 +192,9 @@ func (w *Writer) prepare(ctx context.Context) (err error) {
 		}))
 	}
 	if w.session, w.own, err = sessionFor(ctx, w.cfg.Session, w.cfg.Params); err != nil {
+		return err
+	}
+	if err := w.openArena(ctx); err != nil {
 		return err
 	}
 	return w.session.addStream(w)
@@ -379,6 +385,7 @@ func (w *Writer) detach() {
 	w.mu.Lock()
 	w.ranks.leave()
 	w.mu.Unlock()
+	w.memory.close()
 	if w.session == nil {
 		return
 	}

@@ -3,6 +3,7 @@ package sst
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
@@ -17,7 +18,7 @@ type WriterInfo struct {
 	Base  int    `json:"base"`  // first writer rank of this process
 	Own   int    `json:"own"`   // writer ranks of this process
 	Ranks int    `json:"ranks"` // writer ranks of the stream
-	Plane string `json:"plane"` // data plane that readers get
+	Plane string `json:"plane"` // data planes that are served, best first, with commas
 
 	NextStep uint64 `json:"next_step"` // number of the next step
 	Held     int    `json:"held"`      // steps that are kept, for a reader or in reserve; other ranks: steps in memory here
@@ -77,12 +78,11 @@ func (w *Writer) Info() WriterInfo {
 	defer w.mu.Unlock()
 	info := WriterInfo{
 		Path: w.path, Addr: w.session.Addr(), Rank: w.ranks.rank, Size: w.ranks.size,
-		Base: w.base, Own: w.cfg.Ranks, Ranks: w.total, Plane: planeEvpath,
+		Base: w.base, Own: w.cfg.Ranks, Ranks: w.total, Plane: strings.Join(w.planes, ","),
 		NextStep: uint64(w.member.NextStep()), Held: len(w.steps), Policy: w.policy(),
 		Written: w.written.total, Ending: w.finished,
 	}
-	stats := w.memory.pool.Stats()
-	info.Bytes = stats.Held - stats.Free
+	info.Bytes = w.memory.held()
 	if l := w.leader; l != nil {
 		info.Held, info.Queued, info.Dropped, info.RankBytes = l.Held(), l.HeldBytes(), l.Dropped(), l.RankBytes()
 	}
@@ -117,7 +117,7 @@ func (w *Writer) policy() WriterPolicy {
 // info is a reader with the counts of the leader.
 func (r *attached) info(c cp.Counts) AttachedReader {
 	info := AttachedReader{
-		Ranks: len(r.ranks), Release: "ADIOS2", Plane: planeEvpath, Served: r.served,
+		Ranks: len(r.ranks), Release: "ADIOS2", Plane: r.plane, Served: r.served,
 		Active: c.Active, Observer: c.Observer, Sent: c.Sent, Released: c.Released, Dropped: c.Dropped,
 		Lag: c.Lag, Held: c.Held, HeldBytes: c.HeldBytes,
 	}

@@ -24,6 +24,7 @@ type attached struct {
 	weft    bool
 	ranks   []sstmsg.EvpathReader // how its ranks are reached
 	ids     []int64               // identities that we issued for it
+	plane   string                // by which it reads
 	served  uint64                // bytes that this process has sent to it
 	far     map[int][]farPush     // blocks that wait for a connection, by reader rank
 	links   map[int]carrier.Link  // to reader ranks that blocks were pushed to
@@ -46,7 +47,8 @@ var errRange = errors.New("read outside the data block")
 // query answers DPQuery at once.
 func (w *Writer) query(l carrier.Link, m *sstmsg.DPQuery) {
 	w.session.peerReads(l, m.Weft != 0)
-	w.session.post(l, &sstmsg.DPQueryResponse{Condition: m.Condition, DataPlane: planeEvpath}, sstmsg.Options{}, nil)
+	plane, _ := cp.ChoosePlane(m.Planes, w.planes) // without a common one, ours tells the reader what there is
+	w.session.post(l, &sstmsg.DPQueryResponse{Condition: m.Condition, DataPlane: plane}, sstmsg.Options{}, nil)
 }
 
 // register accepts a reader.
@@ -119,7 +121,7 @@ func (w *Writer) admit(m *cp.Admit) {
 		r = &attached{weft: m.Weft, ranks: m.Ranks, options: sstmsg.Options{Release: sstmsg.ReleaseMain, Weft: m.Weft}}
 		w.readers[m.Reader] = r
 	}
-	r.observer = m.Observer
+	r.observer, r.plane = m.Observer, m.Plane
 	control := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, weft: m.Weft})
 	data := w.session.issue(w.cfg.Ranks, route{writer: w, key: m.Reader, data: true, weft: m.Weft})
 	r.ids = append(append(r.ids, control...), data...)
@@ -194,7 +196,7 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	reply := &sstmsg.ReadReply{Step: m.Step, ReaderID: m.ReaderID, Data: data, Condition: m.Condition}
 	rec, err := record(reply, sstmsg.Options{}, p.done)
 	if err == nil {
-		rec.Lasting = true // see taint
+		rec.Lasting = !d.arena // see taint
 		err = l.Send(rec)
 	}
 	give(l, err)
@@ -259,9 +261,9 @@ func (w *Writer) forget(key readerKey) {
 	if r == nil {
 		return
 	}
+	w.taint(key)
 	delete(w.readers, key)
 	r.gone = true
-	w.taint(key)
 	r.flush()
 	w.session.retire(r.ids...)
 	if r.link != nil {
@@ -279,8 +281,9 @@ func (w *Writer) forget(key readerKey) {
 // are freed that nobody else has: the leader dismisses a reader first. The caller
 // holds mu.
 func (w *Writer) taint(key readerKey) {
+	looks := w.readers[key].native() // at any of them: nothing was sent that would tell
 	for _, d := range w.steps {
-		if d.find(key) != nil {
+		if d.find(key) != nil || looks && d.arena {
 			d.tainted.Store(true)
 		}
 	}

@@ -30,7 +30,7 @@ func (w *Writer) push(key readerKey, number int64) {
 				w.noteReply(number, r, r.link)
 				push, err := record(m, r.options, p.done)
 				if err == nil {
-					push.Lasting = true // see taint
+					push.Lasting = !d.arena // see taint
 					r.pushes = append(r.pushes, push)
 				}
 				give(r.link, err)

@@ -25,7 +25,11 @@ func (w *Writer) hello() (cp.WriterHello, error) {
 	if w.cfg.ColumnMajor {
 		params += " IsRowMajor=0"
 	}
-	return cp.WriterHello{Ranks: w.cfg.Ranks, Contact: contact.String(), Params: params}, nil
+	hello := cp.WriterHello{Ranks: w.cfg.Ranks, Contact: contact.String(), Params: params}
+	if w.fabric != nil {
+		hello.Native = w.fabric.Contact()
+	}
+	return hello, nil
 }
 
 // leaderConfig is for rank 0.
@@ -34,7 +38,7 @@ func (w *Writer) leaderConfig(hello cp.WriterHello) cp.WriterConfig {
 	w.warn = p.warnBytes()
 	return cp.WriterConfig{
 		Members: w.ranks.size, Contact: hello.Contact, Params: hello.Params,
-		Plane: planeEvpath, Wire: w.wireParams(),
+		Planes: w.planes, Wire: w.wireParams(),
 		Rendezvous: p.rendezvous(),
 		QueueLimit: p.QueueLimit, QueueLimitBytes: p.QueueLimitBytes, Discard: p.QueueFullPolicy == policyDiscard, BlockInBegin: p.BlockAt == atBeginStep,
 		Reserve: p.ReserveQueueLimit, FirstPrecious: p.FirstTimestepPrecious, Distribution: p.distribution(),
@@ -73,7 +77,7 @@ func (p *Params) warnBytes() uint64 {
 func (w *Writer) wireParams() sstmsg.Params {
 	p := &w.cfg.Params
 	wire := sstmsg.Params{
-		MarshalMethod: sstmsg.MarshalBP5, DataTransport: planeEvpath, WANDataTransport: "sockets", ControlTransport: "sockets",
+		MarshalMethod: sstmsg.MarshalBP5, DataTransport: cp.PlaneEvpath, WANDataTransport: "sockets", ControlTransport: "sockets",
 		ControlModule: "select", OpenTimeoutSecs: int32(defaultOpenTimeout / time.Second), RendezvousReaderCount: int32(p.rendezvous()),
 		QueueLimit: int32(p.QueueLimit), ReserveQueueLimit: int32(p.ReserveQueueLimit), StepDistributionMode: int64(p.distribution()),
 		IsRowMajor: 1, CPCommPattern: sstmsg.PatternMin, StatsLevel: int32(p.StatsLevel), SpeculativePreloadMode: preloadMode(p.SpeculativePreloadMode),

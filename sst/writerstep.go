@@ -46,7 +46,7 @@ func (w *Writer) BeginStep(ctx context.Context) (*WriterStep, error) {
 	if err != nil {
 		return nil, w.fail("begin step", err)
 	}
-	st := &openStep{w: w, number: w.member.NextStep(), data: w.memory.get()}
+	st := &openStep{w: w, number: w.member.NextStep(), data: w.memory.get(w.servesNative())}
 	st.data.out, st.data.pushed = time.Time{}, false
 	for rank, e := range w.encoders {
 		if err := e.Begin(st.data.stores[rank]); err != nil {
@@ -329,6 +329,8 @@ func (st *openStep) encode() (*cp.Contribute, error) {
 		}
 		c.Bytes = append(c.Bytes, out.DataSize)
 	}
+	w.memory.expect(c.Bytes)
+	c.Native = st.data.extents(c.Native[:0])
 	return c, nil
 }
 

@@ -1,0 +1,91 @@
+package sst
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/weft-fabric/weft/internal/shmem"
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+	"github.com/weft-fabric/weft/sst/internal/cp"
+	"github.com/weft-fabric/weft/sst/internal/dp"
+	"github.com/weft-fabric/weft/sst/internal/native"
+	"github.com/weft-fabric/weft/step"
+)
+
+// This file is what a writer does for readers of its node, which look at its memory
+// (docs/native.md).
+
+// openArena gets the session's shared memory ready, if readers may have it.
+func (w *Writer) openArena(ctx context.Context) error {
+	if w.planes = w.cfg.Params.planes(); !slices.Contains(w.planes, cp.PlaneNative) {
+		return nil
+	}
+	f, err := w.session.fabric(ctx)
+	switch {
+	case err == nil:
+		w.fabric = f
+		w.memory.arena = step.NewMemoryPool(0, func(n int) (step.StoreMemory, error) { return w.segment(f, n) })
+	case len(w.planes) == 1:
+		return fmt.Errorf("%w: DataTransport=%s: %w", ErrPlane, w.cfg.Params.DataTransport, err)
+	default:
+		w.planes = []string{cp.PlaneEvpath}
+	}
+	return nil
+}
+
+// segment gets memory for a step: on the heap, if no more can be shared. What lies there
+// readers ask for.
+func (w *Writer) segment(f *native.Fabric, n int) (step.StoreMemory, error) {
+	m, err := f.Alloc(n)
+	if err == nil {
+		return m, nil
+	}
+	w.noArena.Do(func() {
+		w.say("no shared memory for a step; what it has no room for goes through sockets", "stream", w.path, "bytes", n, "error", err)
+	})
+	return heapSegment(shmem.MakeHuge(n)), nil
+}
+
+// heapSegment is memory of a step that readers cannot look at.
+type heapSegment []byte
+
+func (h heapSegment) Bytes() []byte { return h }
+func (h heapSegment) Free()         {}
+
+// servesNative reports whether there is a reader that looks at our memory. The caller
+// holds mu.
+func (w *Writer) servesNative() bool {
+	for _, r := range w.readers {
+		if r.native() {
+			return true
+		}
+	}
+	return false
+}
+
+// native reports whether the reader may look at our memory.
+func (r *attached) native() bool { return r.plane == cp.PlaneNative || r.plane == cp.PlaneMixed }
+
+// extents says for each rank where its block lies, for readers of this node; nothing if
+// they cannot see it. It appends to list.
+func (d *stepData) extents(list []sstmsg.Block) []sstmsg.Block {
+	if !d.arena {
+		return list
+	}
+	for _, s := range d.stores {
+		list = append(list, sstmsg.Block{Data: sstmsg.ByteBlob(dp.AppendExtents(nil, shared(s)))})
+	}
+	return list
+}
+
+// shared lists what of a store lies in shared memory.
+func shared(s *step.HeapStore) []dp.Extent {
+	var list []dp.Extent
+	for _, e := range s.Extents() {
+		if m, ok := e.Memory.(*native.Memory); ok {
+			list = append(list, dp.Extent{Offset: e.Offset, Length: e.Length, Key: m.Key(), At: e.At})
+		}
+	}
+	return list
+}
