@@ -93,3 +93,14 @@ func (r *Reader) tried(rs *routes) {
 	}
 	r.handle(e)
 }
+
+// closeRoutes gives the routes back. Views stay as they are.
+func (r *Reader) closeRoutes() {
+	r.mu.Lock()
+	rs := r.routes
+	r.routes = nil
+	r.mu.Unlock()
+	if rs != nil {
+		rs.close()
+	}
+}

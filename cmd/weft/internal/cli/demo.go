@@ -17,11 +17,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weft-fabric/weft/sst"
 )
 
 type demoOptions struct {
 	size, steps int
 	interval    time.Duration
+	plane       string
 }
 
 // Bounds of the demo, so that nobody fills a machine by a typing error.
@@ -57,17 +60,28 @@ func (o *demoOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.size, "size", 256, "points of the plate in each direction")
 	f.IntVar(&o.steps, "steps", 300, "steps to send")
 	f.DurationVar(&o.interval, "interval", 25*time.Millisecond, "time between steps")
+	f.StringVar(&o.plane, "plane", "", "data plane: native (shared memory) or evpath (sockets); empty takes the best that works")
 }
 
 func (o *demoOptions) check() error {
 	if o.size < 8 || o.size > maxDemoSize || o.steps < 1 || o.steps > maxDemoSteps || o.interval < 0 {
 		return usagef("--size is 8 to %d, --steps 1 to %d, --interval not negative", maxDemoSize, maxDemoSteps)
 	}
-	return nil
+	switch o.plane {
+	case "", "native", "evpath":
+		return nil
+	}
+	return usagef("--plane is native or evpath, not %q", o.plane)
+}
+
+// params are the engine parameters of a process of the demo; p says what it has of its own.
+func (o *demoOptions) params(p sst.Params) sst.Params {
+	p.DataTransport = o.plane
+	return p
 }
 
 func (o *demoOptions) args(command, dir string) []string {
-	return []string{command, "--size", strconv.Itoa(o.size), "--steps", strconv.Itoa(o.steps), "--interval", o.interval.String(), dir}
+	return []string{command, "--size", strconv.Itoa(o.size), "--steps", strconv.Itoa(o.steps), "--interval", o.interval.String(), "--plane", o.plane, dir}
 }
 
 // streamName is the stream in the demo's folder.
@@ -78,6 +92,7 @@ type report struct {
 	Step      uint64
 	Bytes     int
 	Deviation float64 // from the analytic solution; -1 if it is not a number
+	Plane     string  // by which the reader has its data
 	Picture   picture
 }
 
@@ -157,6 +172,7 @@ type summary struct {
 	begin     time.Time
 	last      time.Time
 	deviation float64
+	plane     string
 	picture   picture
 }
 
@@ -183,7 +199,7 @@ func watchDemo(env Env, opt demoOptions, r io.Reader) (*summary, error) {
 		}
 		sum.steps++
 		sum.bytes += rep.Bytes
-		sum.last, sum.picture = time.Now(), rep.Picture
+		sum.last, sum.picture, sum.plane = time.Now(), rep.Picture, rep.Plane
 		if rep.Deviation < 0 {
 			rep.Deviation = math.Inf(1)
 		}
@@ -202,6 +218,7 @@ func (s *summary) print(width int, out *output, opt demoOptions) error {
 	seconds := s.last.Sub(s.begin).Seconds()
 	out.printf("%d of %d steps, %.1f MB in %.1f s: %.1f MB/s at the pace of the simulation\n",
 		s.steps, opt.steps, float64(s.bytes)/mega, seconds, float64(s.bytes)/mega/max(seconds, 1e-3))
+	out.printf("data plane: %s\n", planeText(s.plane))
 	tol := tolerance(opt.size)
 	verdict := "ok"
 	if !(s.deviation <= tol) {

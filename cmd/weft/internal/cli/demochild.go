@@ -75,7 +75,7 @@ func untilEOF(ctx context.Context, r io.Reader) context.Context {
 
 // runDemoWriter simulates, and writes each step.
 func runDemoWriter(ctx context.Context, _ Env, opt demoOptions, session *sst.Session, dir string) error {
-	w, err := sst.Create(ctx, streamName(dir), sst.WriterConfig{Session: session, Params: sst.Params{QueueLimit: 2}})
+	w, err := sst.Create(ctx, streamName(dir), sst.WriterConfig{Session: session, Params: opt.params(sst.Params{QueueLimit: 2})})
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // runDemoReader reads, compares, and reports on stdout.
 func runDemoReader(ctx context.Context, env Env, opt demoOptions, session *sst.Session, dir string) (err error) {
-	r, err := sst.Open(ctx, streamName(dir), sst.ReaderConfig{Session: session, Params: sst.Params{OpenTimeoutSecs: 30}})
+	r, err := sst.Open(ctx, streamName(dir), sst.ReaderConfig{Session: session, Params: opt.params(sst.Params{OpenTimeoutSecs: 30})})
 	if err != nil {
 		return err
 	}
@@ -139,6 +139,7 @@ func runDemoReader(ctx context.Context, env Env, opt demoOptions, session *sst.S
 		if err != nil {
 			return err
 		}
+		rep.Plane = r.Info().Plane
 		if err := out.Encode(rep); err != nil {
 			return err
 		}
@@ -146,7 +147,7 @@ func runDemoReader(ctx context.Context, env Env, opt demoOptions, session *sst.S
 	return ctx.Err()
 }
 
-// examine reads one step and compares it.
+// examine reads one step and compares it: where it lies, if it can be looked at there.
 func examine(ctx context.Context, st *step.Step, field []float64, n int) (report, error) {
 	T, err := step.Lookup[float64](st, "T")
 	if err != nil {
@@ -156,8 +157,17 @@ func examine(ctx context.Context, st *step.Step, field []float64, n int) (report
 	if err != nil {
 		return report{}, err
 	}
-	got, err := T.Get(ctx, step.All, field)
-	if err != nil {
+	got := field
+	view, err := T.View(ctx, step.All)
+	switch {
+	case err == nil:
+		defer view.Release()
+		got = view.Data()
+	case errors.Is(err, step.ErrNoView):
+		if got, err = T.Get(ctx, step.All, field); err != nil {
+			return report{}, err
+		}
+	default:
 		return report{}, err
 	}
 	if len(got) != n*n {

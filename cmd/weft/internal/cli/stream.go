@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/weft-fabric/weft/sst"
@@ -120,10 +121,19 @@ func (s *streamSource) Describe() []string {
 	}
 }
 
-// planeText explains the data plane: evpath is ADIOS2's name of plain sockets.
-func planeText(plane string) string {
-	if plane == "evpath" {
-		return "sockets (evpath)"
+// planeText explains data planes, which are separated by commas: evpath is ADIOS2's name
+// of plain sockets.
+func planeText(planes string) string {
+	list := strings.Split(planes, ",")
+	for i, plane := range list {
+		switch plane {
+		case "evpath":
+			list[i] = "sockets (evpath)"
+		case "native":
+			list[i] = "shared memory (native)"
+		case "mixed":
+			list[i] = "shared memory, to some ranks sockets (mixed)"
+		}
 	}
-	return plane
+	return strings.Join(list, " or ")
 }
