@@ -58,3 +58,37 @@ func TestSmallReadingsDoNotShare(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryPoolAllocates: equal steps allocate nothing once their memory is there; only a
+// list of extents that is asked for costs one.
+func TestMemoryPoolAllocates(t *testing.T) {
+	for _, expect := range []uint64{0, 3_000_000} {
+		pool, src := memoryPool(0)
+		stores := []*HeapStore{pool.NewStore(), pool.NewStore()}
+		i := 0
+		fill := func() *HeapStore {
+			s := stores[i%len(stores)]
+			i++
+			s.Reset()
+			s.Expect(expect)
+			for _, n := range []int{100, 70_000, 2_000_000, 3} {
+				if _, _, err := s.Alloc(n, 8); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return s
+		}
+		fill()
+		fill()
+		asked, _, _ := src.counts()
+		if got := testing.AllocsPerRun(50, func() { fill() }); got != 0 {
+			t.Errorf("expecting %d: %v allocations a step", expect, got)
+		}
+		if got := testing.AllocsPerRun(50, func() { fill().Extents() }); got > 1 {
+			t.Errorf("expecting %d: %v allocations a step with its extents", expect, got)
+		}
+		if now, _, _ := src.counts(); now != asked {
+			t.Errorf("expecting %d: memory was got %d times, then %d", expect, asked, now)
+		}
+	}
+}

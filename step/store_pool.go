@@ -2,6 +2,7 @@ package step
 
 import (
 	"fmt"
+	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
@@ -11,8 +12,8 @@ import (
 )
 
 // idleSteps is how many steps a segment waits in a pool for another use. Then
-// it is left to the garbage collector: one large step must not cost its memory
-// for the life of the stream.
+// the pool lets go of it: one large step must not cost its memory for the life of
+// the stream.
 const idleSteps = 64
 
 // HeapPool is where the [HeapStore] values of one stream, or of several, keep
@@ -20,17 +21,21 @@ const idleSteps = 64
 type HeapPool struct {
 	limit uint64
 	lends bool
+	alloc func(n int) (StoreMemory, error) // nil: the Go heap
 
-	mu    sync.Mutex
-	free  []*segment // by ascending length
-	held  uint64     // bytes of all segments, free and in use
-	steps uint64     // that have ended
-	stuck []*segment // memory that nobody can have
+	mu     sync.Mutex // given back by unlock where segments may be dropped
+	free   []*segment // by ascending length
+	held   uint64     // bytes of all segments: free, in use, and being made
+	steps  uint64     // that have ended
+	stuck  []*segment // memory that nobody can have
+	closed bool       // nothing is kept any more
+	gone   []StoreMemory
 }
 
 type segment struct {
 	mem  []byte
-	step uint64 // of the pool, when it was put back
+	from StoreMemory // nil: the Go heap
+	step uint64      // of the pool, when it was put back
 }
 
 // PoolStats tells what a pool holds, in bytes.
@@ -57,62 +62,123 @@ func (p *HeapPool) NewStore() *HeapStore { return &HeapStore{pool: p} }
 func (p *HeapPool) Stats() PoolStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	st := PoolStats{Held: p.held, Limit: p.limit}
-	for _, s := range p.free {
-		st.Free += uint64(len(s.mem))
-	}
-	return st
+	return PoolStats{Held: p.held, Free: p.idle(), Limit: p.limit}
 }
 
-// get returns a segment of at least need bytes; want is a good size for a new
-// one. It prefers a free segment of the wanted size, then a smaller one that
-// does, then new memory: equal steps find the very segments of the step before.
-func (p *HeapPool) get(need, want int) (*segment, error) {
-	want = (want + minSegment - 1) / minSegment * minSegment
+// idle returns the bytes of the free segments.
+func (p *HeapPool) idle() uint64 {
+	n := uint64(0)
+	for _, s := range p.free {
+		n += uint64(len(s.mem))
+	}
+	return n
+}
+
+// unlock gives the lock back, and then the memory that the pool let go of: its source
+// may take long for it, and have locks of its own.
+func (p *HeapPool) unlock() {
+	gone := p.gone
+	p.gone = nil
+	p.mu.Unlock()
+	for _, m := range gone {
+		m.Free()
+	}
+}
+
+// get returns a segment of at least need bytes; want is a good size for it. whole says
+// that only the limit is a reason for less: the step is to lie in one.
+func (p *HeapPool) get(need, want int, whole bool) (*segment, error) {
+	s, size, err := p.reserve(need, sizeClass(want), whole)
+	if s != nil || err != nil {
+		return s, err
+	}
+	return p.make(size)
+}
+
+// reserve takes a free segment, or else counts a new one of the size that it returns. It
+// prefers a free segment of the wanted size, then a smaller one that does, then new
+// memory: equal steps find the very segments of the step before.
+func (p *HeapPool) reserve(need, want int, whole bool) (*segment, int, error) {
+	p.mu.Lock()
+	defer p.unlock()
+	// A segment that is much too large is left alone, so that it becomes idle: steps that
+	// have shrunk must not keep it.
+	most := 2 * want
+	used := p.held - p.idle()
+	if p.limit != 0 && used+uint64(want) > p.limit {
+		want, whole = max(need, minSegment), false
+	}
+	s := p.take(want, most)
+	if s == nil && !whole {
+		s = p.take(need, most)
+	}
+	if s != nil {
+		return s, 0, nil
+	}
+	if p.limit != 0 && used+uint64(want) > p.limit {
+		return nil, 0, fmt.Errorf("step: store: %d bytes on top of %d, limit %d: %w", need, p.held, p.limit, ErrStoreFull)
+	}
+	p.makeRoom(want, whole)
+	p.held += uint64(want)
+	return nil, want, nil
+}
+
+// take returns the smallest free segment of at least that many bytes, nil if there is
+// none of at most most.
+func (p *HeapPool) take(least, most int) *segment {
+	i := p.search(least)
+	if i == len(p.free) || len(p.free[i].mem) > most {
+		return nil
+	}
+	s := p.free[i]
+	p.free = slices.Delete(p.free, i, i+1)
+	return s
+}
+
+// makeRoom lets free segments give way to a new one: those that the limit demands, the
+// largest first, because few of them make much room; and the one that a whole step has
+// outgrown, because a step that grows each time would leave behind idleSteps of them.
+func (p *HeapPool) makeRoom(size int, whole bool) {
+	for p.limit != 0 && len(p.free) > 0 && p.held+uint64(size) > p.limit {
+		p.drop(len(p.free) - 1)
+	}
+	if i := p.search(size) - 1; whole && i >= 0 && len(p.free[i].mem) >= size/2 {
+		p.drop(i)
+	}
+}
+
+// sizeClass rounds a size up, by an eighth at most or else to a multiple of minSegment:
+// steps of about the same size share segments, and one that grows slowly rarely needs a
+// new one.
+func sizeClass(n int) int {
+	unit := max(minSegment, 1<<bits.Len(uint(n))>>4)
+	return (n + unit - 1) / unit * unit
+}
+
+// make returns a new segment, which is counted already.
+func (p *HeapPool) make(size int) (*segment, error) {
+	if p.alloc == nil {
+		return p.fromHeap(size), nil
+	}
+	s, err := p.fromSource(size)
+	if err == nil {
+		return s, nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, size := range []int{want, need} {
-		if i := p.search(size); i < len(p.free) {
-			s := p.free[i]
-			p.free = slices.Delete(p.free, i, i+1)
-			return s, nil
-		}
-	}
-	size, err := p.admit(need, want)
-	if err != nil {
-		return nil, err
-	}
-	p.held += uint64(size)
-	return p.make(size), nil
+	p.held -= uint64(size)
+	return nil, fmt.Errorf("step: store: memory of %d bytes, on top of %d, limit %d: %w", size, p.held, p.limit, err)
 }
 
-// make returns a new segment. One that may be lent gets new pages when nobody has it
-// any more, however that came: a stream that was forgotten with a step open, say.
-func (p *HeapPool) make(size int) *segment {
+// fromHeap returns a segment in the Go heap. One that may be lent gets new pages when
+// nobody has it any more, however that came: a stream that was forgotten with a step
+// open, say.
+func (p *HeapPool) fromHeap(size int) *segment {
 	s := &segment{mem: shmem.MakeHuge(size)}
 	if p.lends {
 		runtime.AddCleanup(s, func(mem []byte) { _ = shmem.Renew(mem) }, s.mem)
 	}
 	return s
-}
-
-// admit decides how large a new segment may be. Free segments, all too small,
-// give way to it.
-func (p *HeapPool) admit(need, want int) (int, error) {
-	if p.limit == 0 {
-		return want, nil
-	}
-	// The largest first: few of them make much room.
-	for len(p.free) > 0 && p.held+uint64(want) > p.limit {
-		p.drop(len(p.free) - 1)
-	}
-	switch {
-	case p.held+uint64(want) <= p.limit:
-		return want, nil
-	case p.held+uint64(max(need, minSegment)) <= p.limit:
-		return max(need, minSegment), nil
-	}
-	return 0, fmt.Errorf("step: store: %d bytes on top of %d, limit %d: %w", need, p.held, p.limit, ErrStoreFull)
 }
 
 // search returns the index of the smallest free segment of at least size bytes.
@@ -124,11 +190,19 @@ func (p *HeapPool) search(size int) int {
 // put takes a segment back. Somebody may still read one that is discarded.
 func (p *HeapPool) put(s *segment, discarded bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if discarded && !p.renew(s) {
+	defer p.unlock()
+	switch {
+	case discarded && s.from != nil:
+		p.letGo(s) // as it is
+		return
+	case discarded && !p.renew(s):
 		return
 	}
 	invariants.Poison(s.mem)
+	if p.closed {
+		p.letGo(s)
+		return
+	}
 	s.step = p.steps
 	p.free = slices.Insert(p.free, p.search(len(s.mem)), s)
 }
@@ -146,7 +220,7 @@ func (p *HeapPool) renew(s *segment) bool {
 // endStep counts a step and lets go of what no step has used for long.
 func (p *HeapPool) endStep() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	p.steps++
 	for i := len(p.free) - 1; i >= 0; i-- {
 		if p.steps-p.free[i].step > idleSteps {
@@ -155,8 +229,17 @@ func (p *HeapPool) endStep() {
 	}
 }
 
-// drop leaves a free segment to the garbage collector.
+// drop lets go of a free segment.
 func (p *HeapPool) drop(i int) {
-	p.held -= uint64(len(p.free[i].mem))
+	p.letGo(p.free[i])
 	p.free = slices.Delete(p.free, i, i+1)
+}
+
+// letGo leaves a segment to the garbage collector, or to its source when the lock is
+// given back.
+func (p *HeapPool) letGo(s *segment) {
+	p.held -= uint64(len(s.mem))
+	if s.from != nil {
+		p.gone = append(p.gone, s.from)
+	}
 }
