@@ -61,7 +61,7 @@ func (p *Native) Use(routes []Route) {
 // A list that makes no sense is an error of every read that needs it: what the other
 // ranks wrote can be read all the same, and the step has to be given back by its end.
 func (p *Native) Step(number int64, mode int32, extents []sstmsg.Block) step.Source {
-	asked := p.Evpath.begin(number, mode)
+	asked := p.begin(number, mode)
 	p.mu.Lock()
 	routes, seen := p.routes, p.seen
 	p.mu.Unlock()

@@ -107,7 +107,7 @@ func (s *nativeStep) lend(ctx *until, rank int, x *Extent, offset, n uint64) ([]
 		s.uses.end(s.use)
 		return nil, nil, s.refused(ctx.Context, rank, err)
 	}
-	return b, func() {
+	return slices.Clip(b), func() {
 		free()
 		s.uses.end(s.use)
 	}, nil
