@@ -133,7 +133,9 @@ func (e *Evpath) ranks() []int64 {
 
 // Step begins a step and returns the source of its data, in the mode that the
 // step's metadata names. Steps begin in rising order; several can be open.
-func (e *Evpath) Step(number int64, mode int32) step.Source {
+func (e *Evpath) Step(number int64, mode int32) step.Source { return e.begin(number, mode) }
+
+func (e *Evpath) begin(number int64, mode int32) *evpathStep {
 	e.Saw(number, mode)
 	e.mu.Lock()
 	defer e.mu.Unlock()

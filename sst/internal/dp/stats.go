@@ -8,6 +8,11 @@ type RankStats struct {
 	Pushes     int64  // blocks that came by themselves
 	Pushed     uint64 // their bytes
 	Duplicates int64  // of these, blocks that were here already, or whose step was over
+
+	// Of the plane Native.
+	Views  int64  // of its memory that were handed out
+	Viewed uint64 // their bytes
+	Copied uint64 // bytes that were copied out of its memory, or lent to be copied from
 }
 
 // Stats returns the counts of every writer rank; before Attach there is none.
