@@ -17,7 +17,8 @@ const providerName = "shm"
 // ErrNotLinked is why Open fails in a program that does not want the plane: it has not imported the provider.
 var ErrNotLinked = errors.New(`the program does not link it: import _ "github.com/weft-fabric/weft/prov/` + providerName + `"`)
 
-// Nobody posts on the endpoint, so it has nothing to say and hears nothing. What a peer sends all the same, it keeps after these.
+// Nobody posts on the endpoint, so its queue stays empty and nobody reads it. What a peer sends all the same waits here up to these bounds, then with the
+// peer. Of peers that have gone 16 times as much may be left; beyond that the provider lets nobody in whom this side has not reached.
 const (
 	queueSize  = 16       // completions
 	unexpected = 64 << 10 // bytes of messages, for each peer; beyond them they stay with the peer
@@ -25,9 +26,11 @@ const (
 
 // Config says how a Fabric is to be. The zero value works.
 type Config struct {
-	Logger   *slog.Logger      // hears of what a person should know, from a goroutine of its own; nil discards
-	Memory   uint64            // the most bytes of arenas, 64 KiB of them for the probe; 0 means no bound. The provider gives memory that was freed back to the system only when the bound is reached
-	Progress fabric.Progress   // fabric.Manual: peers reach this process only while one of its calls waits
+	Logger *slog.Logger // hears of what a person should know, from a goroutine of its own; nil discards
+	// Memory is the most bytes of arenas, 64 KiB of them for the probe; 0 means no bound. The provider gives memory that
+	// was freed back to the system only when the bound is reached.
+	Memory   uint64
+	Progress fabric.Progress   // with fabric.Manual, peers reach this process only while one of its calls waits
 	Options  map[string]string // of the provider shm: docs/prov/shm.md
 
 	// Open makes the domain, which is the Fabric's to close; nil opens the provider shm as it is linked. Tests put a hook around it.
@@ -52,7 +55,8 @@ type Fabric struct {
 }
 
 // Open opens the provider. The error says why that does not work in this process: fabric.ErrNotSupported (what the process lacks, ErrNotLinked among it;
-// also when there are too few descriptors to see that), fabric.ErrNoMemory (descriptors or memory), fabric.ErrInvalid (options that make no sense). Nothing in it waits for other processes.
+// also when there are too few descriptors to see that), fabric.ErrNoMemory (descriptors or memory), fabric.ErrInvalid (options that make no
+// sense), and the context's error. It takes about a millisecond, and waits for no other process.
 func Open(ctx context.Context, c Config) (*Fabric, error) {
 	f := &Fabric{peers: make(map[Contact]*Peer), numbers: make(map[fabric.Peer]int)}
 	config := fabric.DomainConfig{Progress: c.Progress, Memory: c.Memory, Options: c.Options}

@@ -97,15 +97,15 @@ func (p *Peer) View(ctx context.Context, key fabric.Key, at uint64, n int) (b []
 	return v.Bytes(), v.Release, nil
 }
 
-// view gets a view, over a new connection if the one before has ended: a process that lives ends a connection too, when it was a reader of this one and has closed its Peer. So
-// who finds the connection ended makes a new one, which shows what is so.
+// view gets a view, over a new connection if the one before has ended. A process that lives ends a connection too: when it was a reader
+// of this one as well, and has closed its Peer. So who finds the connection ended makes a new one, which shows what is so.
 func (p *Peer) view(ctx context.Context, key fabric.Key, at uint64, n int) (*fabric.View, error) {
 	for round := 1; ; round++ {
 		number := fabric.Peer(p.number.Load())
 		if number == 0 {
 			return nil, fmt.Errorf("view of %s: the peer: %w", p.contact.Address, fabric.ErrClosed)
 		}
-		v, err := p.of.domain.View(ctx, number, key, at, n)
+		v, err := p.of.view(ctx, number, key, at, n)
 		switch {
 		case err == nil:
 			return v, nil
@@ -155,7 +155,7 @@ func (p *Peer) connect(ctx context.Context, was fabric.Peer) error {
 
 // prove maps the probe and compares it.
 func (p *Peer) prove(ctx context.Context, number fabric.Peer) error {
-	v, err := p.of.domain.View(ctx, number, p.contact.Key, 0, nonceSize)
+	v, err := p.of.view(ctx, number, p.contact.Key, 0, nonceSize)
 	switch {
 	case errors.Is(err, fabric.ErrKey):
 		return fmt.Errorf("another process has this address: it does not know the probe: %w: %w", fabric.ErrUnreachable, err)
@@ -203,6 +203,20 @@ func (p *Peer) Close() {
 	if number := fabric.Peer(p.number.Swap(0)); number != 0 {
 		f.removeLocked(number)
 	}
+}
+
+// view is the domain's, which may live on without an endpoint.
+func (f *Fabric) view(ctx context.Context, number fabric.Peer, key fabric.Key, at uint64, n int) (*fabric.View, error) {
+	v, err := f.domain.View(ctx, number, key, at, n)
+	if err == nil {
+		return v, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, fabric.ErrClosed
+	}
+	return nil, err
 }
 
 // insert gives the number of an address. Different contacts may have one address, and so one number; and it may be that of a peer
