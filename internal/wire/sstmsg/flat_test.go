@@ -20,7 +20,7 @@ func byBuilder(t testing.TB, m Message, o Options) ([][]byte, error) {
 
 // flatMessages are those that are written in one go.
 var flatMessages = []func() Message{
-	func() Message { return &DPQuery{} }, func() Message { return &ReaderActivate{} },
+	func() Message { return &ReaderActivate{} },
 	func() Message { return &ReaderRequestStep{} }, func() Message { return &ReleaseTimestep{} },
 	func() Message { return &LockReaderDefinitions{} }, func() Message { return &CommPatternLocked{} },
 	func() Message { return &ReaderClose{} }, func() Message { return &ReadRequest{} },

@@ -162,6 +162,10 @@ func FuzzDecode(f *testing.F) {
 	for format, record := range statRecords(f) {
 		f.Add(format.Body(), record)
 	}
+	for _, c := range nativeSamples {
+		format, record := nativeRecord(f, c.m)
+		f.Add(format.Body(), record)
+	}
 	f.Fuzz(func(t *testing.T, body, record []byte) {
 		format, _, err := ffs.Parse(body)
 		if err != nil {

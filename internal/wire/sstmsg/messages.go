@@ -44,9 +44,14 @@ type DPQuery struct {
 	WriterID  int64 `ffs:"writer_ID,integer,8"`
 	Condition int32 `ffs:"writer_response_condition,integer,4"`
 	Weft      int32 `ffs:"weft_version,integer,4" only:"weft"` // design: the reader is Weft and speaks this version
+
+	// Planes are the data planes that the reader has, best first, with commas in
+	// between; "", which an older Weft and ADIOS2 say: evpath alone.
+	Planes string `ffs:"weft_planes,string,8" only:"weft"`
 }
 
-// DPQueryResponse names the data plane that every reader of the stream must use.
+// DPQueryResponse names the data plane that the reader must use. ADIOS2 has one for
+// all readers of a stream, Weft chooses for each.
 type DPQueryResponse struct {
 	Condition int32  `ffs:"writer_response_condition,integer,4"`
 	DataPlane string `ffs:"writer_data_plane,string,8"`
@@ -63,6 +68,7 @@ type ReaderRegister struct {
 	Evpath      []EvpathReader `ffs:"DP_ReaderInfo,(*EvpathReaderContactInfo)[ReaderCohortSize],8" plane:"evpath"`
 	Rdma        []RdmaReader   `ffs:"DP_ReaderInfo,(*RdmaReaderContactInfo)[ReaderCohortSize],8" plane:"rdma"`
 	Observer    int32          `ffs:"weft_observer,integer,4" only:"weft"` // design: 1 for a reader that only looks, and holds nobody up
+	Plane       string         `ffs:"weft_plane,string,8" only:"weft"`     // the data plane that the writer has answered; "": evpath
 }
 
 // CPReader is the control contact of one reader rank.
@@ -102,6 +108,16 @@ type WriterResponse struct {
 	CP         []CPWriter     `ffs:"cp_WriterInfo,(*cp_writer)[WriterCohortSize],8"`
 	Evpath     []EvpathWriter `ffs:"dp_WriterInfo,(*EvpathWriterContactInfo)[WriterCohortSize],8" plane:"evpath"`
 	Rdma       []RdmaWriter   `ffs:"dp_WriterInfo,(*RdmaWriterContactInfo)[WriterCohortSize],8" plane:"rdma"`
+
+	// Native is for a reader of the native plane: how the process of each writer rank
+	// is reached. For others it is nil.
+	Native []NativeWriter `ffs:"weft_native,weft_native_writer[WriterCohortSize],8" plane:"evpath" only:"weft"`
+}
+
+// NativeWriter is the native contact of one writer rank: a text that package
+// sst/internal/native makes and reads, "" for a process that has none.
+type NativeWriter struct {
+	Contact string `ffs:"contact,string,8"`
 }
 
 // CPWriter is the control contact of one writer rank.
@@ -131,6 +147,14 @@ type RdmaBuffer struct {
 	Key   int64 `ffs:"Key,integer,8"`
 }
 
+// ReaderPlane says which data plane a reader of the native one turns out to have:
+// how many of the writer's processes it reaches. It comes before ReaderActivate,
+// and goes to Weft writers only.
+type ReaderPlane struct {
+	WriterID int64  `ffs:"WSR_Stream,integer,8"`
+	Plane    string `ffs:"plane,string,8"`
+}
+
 // ReaderActivate ends the opening: the writer may send steps.
 type ReaderActivate struct {
 	WriterID int64 `ffs:"WSR_Stream,integer,8"`
@@ -153,6 +177,12 @@ type TimestepMetadata struct {
 	Attributes  []Block       `ffs:"attribute_data,SstBlock[cohort_size],16"`
 	Rdma        []RdmaBuffer  `ffs:"TP_TimestepInfo,(*RdmaBufferHandle)[cohort_size],8" plane:"rdma"`
 	Unused      struct{}      `pad:"8" plane:"evpath"`
+
+	// Native says for each writer rank which bytes of its data block lie where in
+	// its process's memory (the layout is package sst/internal/dp's); an empty one says
+	// nothing. It is nil for readers that do not look there, and for a step that lies
+	// nowhere to look at.
+	Native []Block `ffs:"weft_native,SstBlock[cohort_size],16" plane:"evpath" only:"weft"`
 }
 
 // Block is one writer rank's metadata or attribute record.
@@ -266,6 +296,7 @@ func (*DPQueryResponse) message() string       { return "DPQueryResponse" }
 func (*ReaderRegister) message() string        { return "ReaderRegister" }
 func (*PeerSetup) message() string             { return "PeerSetup" }
 func (*WriterResponse) message() string        { return "WriterResponse" }
+func (*ReaderPlane) message() string           { return "weft_reader_plane" }
 func (*ReaderActivate) message() string        { return "ReaderActivate" }
 func (*ReaderRequestStep) message() string     { return "ReaderRequestStep" }
 func (*TimestepMetadata) message() string      { return "timestepMetadata" }
@@ -296,6 +327,8 @@ func newMessage(format string) Message {
 		return new(PeerSetup)
 	case "WriterResponse":
 		return new(WriterResponse)
+	case "weft_reader_plane":
+		return new(ReaderPlane)
 	case "ReaderActivate":
 		return new(ReaderActivate)
 	case "ReaderRequestStep":

@@ -17,7 +17,7 @@ import (
 var messageNames = []string{
 	"DPQuery", "DPQueryResponse", "ReaderRegister", "PeerSetup", "WriterResponse", "ReaderActivate", "ReaderRequestStep",
 	"timestepMetadata", "ReleaseTimestep", "LockReaderDefinitions", "CommPatternLocked", "WriterClose", "ReaderClose",
-	"EvpathReadRequest", "EvpathReadReply", "EvpathPreload", "weft_stat_query", "weft_stat_reply",
+	"EvpathReadRequest", "EvpathReadReply", "EvpathPreload", "weft_stat_query", "weft_stat_reply", "weft_reader_plane",
 }
 
 // canonical compares messages by their bytes: a Blob in pieces is one in one,
@@ -161,8 +161,8 @@ func TestEncodeCopiesNoLargeBlob(t *testing.T) {
 	}
 }
 
-// TestWeftField is the one field that is ours: whoever does not know it must
-// find the rest as it was.
+// TestWeftField is about a field that is ours: whoever does not know it must find
+// the rest as it was.
 func TestWeftField(t *testing.T) {
 	with, record, err := Append(nil, &DPQuery{WriterID: 1, Condition: 2, Weft: 3}, Options{Weft: true})
 	if err != nil {
@@ -179,7 +179,7 @@ func TestWeftField(t *testing.T) {
 	if err != nil || *got.(*DPQuery) != (DPQuery{WriterID: 1, Condition: 2, Weft: 3}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	extended := []string{"DPQuery", "ReaderRegister", "WriterClose"} // sent to Weft peers only in that form
+	extended := []string{"DPQuery", "ReaderRegister", "WriterResponse", "timestepMetadata", "WriterClose"} // sent to Weft peers only in that form
 	for _, name := range messageNames {
 		if slices.Contains(extended, name) {
 			continue
