@@ -329,5 +329,6 @@ func (r *Reader) accepted(m *cp.ReaderOpened) {
 		ids[i] = w.WriterID
 	}
 	r.plane.Attach(ids)
+	r.useRoutes(m.Plane)
 	r.decoder = step.NewDecoder(step.DecoderConfig{ColumnMajor: m.Response.Params.IsRowMajor == 0})
 }

@@ -71,6 +71,8 @@ type Reader struct {
 	aborted  bool // Close or the session has ended us
 
 	response *sstmsg.WriterResponse
+	agreed   string               // data plane of the whole reader
+	routes   *routes              // to the writer's memory, nil if there are none
 	weft     bool                 // the writer is Weft
 	writer   string               // address of writer rank 0
 	release  string               // what the handshake told of the writer's software

@@ -121,9 +121,9 @@ func (r *Reader) giveBack(err error) {
 	for _, l := range r.peers {
 		links = append(links, l)
 	}
+	r.dropRoutes()
 	r.mu.Unlock()
 	r.plane.Close(fmt.Errorf("reader of %s: %w", r.name, err))
-	r.closeRoutes()
 	s := r.session
 	s.retire(r.ids...)
 	for _, l := range links {

@@ -78,7 +78,7 @@ func (r *Reader) Info() ReaderInfo {
 	defer r.mu.Unlock()
 	c := &r.counts
 	info := ReaderInfo{
-		Writer: r.peerLocked(), Ranks: len(r.response.CP), Plane: planeEvpath, Release: r.release,
+		Writer: r.peerLocked(), Ranks: len(r.response.CP), Plane: r.agreed, Release: r.release,
 		Preload: r.preloading(), Learned: r.plane.Learned(), ColumnMajor: r.response.Params.IsRowMajor == 0,
 		Distribution: distribution(r.response.Params.StepDistributionMode), Observer: r.cfg.Observer && r.weft,
 		Rank: r.ranks.rank, Size: r.ranks.size, FirstStep: uint64(r.member.FirstStep()), Taken: c.taken, Skipped: r.member.Skipped(),

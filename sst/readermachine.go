@@ -170,6 +170,8 @@ func (r *Reader) memberActions(actions []cp.ReaderMemberAction) (t taken) {
 			} else {
 				r.ranks.send(a.Msg, 0)
 			}
+		case cp.Route:
+			r.tryRoutes(a.TryRoutes)
 		case cp.Opened:
 			r.accepted(a.ReaderOpened)
 			r.outcome(outcome{})
@@ -275,7 +277,7 @@ func (r *Reader) peerSetup(l carrier.Link, m *sstmsg.PeerSetup, free func()) {
 func (r *Reader) options(m sstmsg.Message) sstmsg.Options {
 	weft := false
 	switch m.(type) {
-	case *sstmsg.DPQuery, *sstmsg.ReaderRegister:
+	case *sstmsg.DPQuery, *sstmsg.ReaderRegister, *sstmsg.ReaderPlane:
 		weft = r.weft
 	}
 	return sstmsg.Options{Release: sstmsg.ReleaseMain, Weft: weft}

@@ -2,6 +2,7 @@ package sst
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,21 +24,19 @@ type routes struct {
 	why   error          // why there is not one to each
 }
 
-// tryRoutes looks which writer ranks can be reached, and tells the member. Contacts
-// are those of the ranks; ranks of one process have the same.
-func (r *Reader) tryRoutes(contacts []string) {
-	ok := r.session.background(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeoutCause(ctx, tryFor, fmt.Errorf("%w after %v", ErrTimeout, tryFor))
-		defer cancel()
-		r.tried(r.session.reachAll(ctx, contacts))
-	})
-	if !ok {
-		r.memberEvent(cp.RoutesTried{Total: len(contacts), Cause: cp.NewFault(ErrClosed)})
+// tryRoutes looks which writer ranks can be reached, and tells the member. Ranks of one
+// process have the same contact. The caller holds mu.
+func (r *Reader) tryRoutes(m *cp.TryRoutes) {
+	r.dropRoutes()
+	if !r.session.background(func(ctx context.Context) { r.tried(m.Try, r.session.reachAll(ctx, m.Contacts)) }) {
+		r.answerRoutes(m.Try, &routes{list: make([]dp.Route, len(m.Contacts)), why: ErrClosed})
 	}
 }
 
 // reachAll tries a route to each rank.
 func (s *Session) reachAll(ctx context.Context, contacts []string) *routes {
+	ctx, cancel := context.WithTimeoutCause(ctx, tryFor, fmt.Errorf("%w after %v", ErrTimeout, tryFor))
+	defer cancel()
 	rs := &routes{list: make([]dp.Route, len(contacts))}
 	f, err := s.fabric(ctx)
 	if err != nil {
@@ -48,7 +47,7 @@ func (s *Session) reachAll(ctx context.Context, contacts []string) *routes {
 	for rank, contact := range contacts {
 		route, tried := known[contact]
 		if !tried {
-			if p, err := f.Reach(ctx, contact); err == nil {
+			if p, err := reach(ctx, f, contact); err == nil {
 				rs.peers, route = append(rs.peers, p), p
 			} else if rs.why == nil {
 				rs.why = fmt.Errorf("writer rank %d: %w", rank, err)
@@ -58,6 +57,16 @@ func (s *Session) reachAll(ctx context.Context, contacts []string) *routes {
 		rs.list[rank] = route
 	}
 	return rs
+}
+
+var errNoContact = errors.New("its process shares no memory")
+
+// reach tries the route to one process.
+func reach(ctx context.Context, f *native.Fabric, contact string) (*native.Peer, error) {
+	if contact == "" {
+		return nil, errNoContact
+	}
+	return f.Reach(ctx, contact)
 }
 
 // reached counts the ranks that have a route.
@@ -77,30 +86,51 @@ func (rs *routes) close() {
 	}
 }
 
-// tried takes the routes in, and says so.
-func (r *Reader) tried(rs *routes) {
+// tried takes the routes in, unless they come too late.
+func (r *Reader) tried(try int64, rs *routes) {
 	r.mu.Lock()
 	defer r.unlock()
 	if r.released {
 		rs.close()
 		return
 	}
+	r.dropRoutes()
 	r.routes = rs
-	r.plane.Use(rs.list)
-	e := cp.RoutesTried{Native: rs.reached(), Total: len(rs.list)}
-	if rs.why != nil {
-		e.Cause = cp.NewFault(rs.why)
-	}
-	r.handle(e)
+	r.answerRoutes(try, rs)
 }
 
-// closeRoutes gives the routes back. Views stay as they are.
-func (r *Reader) closeRoutes() {
-	r.mu.Lock()
+// answerRoutes tells the member what was reached. The caller holds mu.
+func (r *Reader) answerRoutes(try int64, rs *routes) {
+	m := &cp.Routed{Try: try, Native: rs.reached(), Total: len(rs.list)}
+	if rs.why != nil {
+		m.Cause = cp.NewFault(rs.why)
+	}
+	r.handle(cp.RoutesTried{Routed: m})
+}
+
+// useRoutes begins to read by the plane that was agreed. The caller holds mu.
+func (r *Reader) useRoutes(plane string) {
+	r.agreed = plane
 	rs := r.routes
-	r.routes = nil
-	r.mu.Unlock()
-	if rs != nil {
-		rs.close()
+	switch {
+	case rs == nil:
+	case plane == cp.PlaneEvpath: // what one rank reaches alone
+		r.dropRoutes()
+	default:
+		r.plane.Use(rs.list)
+	}
+	if rs != nil && rs.why != nil {
+		args := []any{"stream", r.name, "rank", r.ranks.rank, "data plane", plane, "reason", rs.why}
+		r.session.background(func(ctx context.Context) {
+			r.session.log.InfoContext(ctx, "the writer's memory cannot be looked at; what is out of reach comes through sockets", args...)
+		})
+	}
+}
+
+// dropRoutes gives the routes back. Views stay as they are. The caller holds mu.
+func (r *Reader) dropRoutes() {
+	if r.routes != nil {
+		r.routes.close()
+		r.routes = nil
 	}
 }

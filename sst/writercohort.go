@@ -126,6 +126,10 @@ func (w *Writer) act(a cp.WriterMemberAction) {
 		w.base, w.total = a.Base, a.Ranks
 	case cp.AdmitReader:
 		w.admit(a.Admit)
+	case cp.ReplaneReader:
+		if r := w.readers[a.Reader]; r != nil {
+			r.plane = a.Plane
+		}
 	case cp.DismissReader:
 		w.forget(a.Reader)
 	case cp.PushStep:

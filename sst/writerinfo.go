@@ -117,7 +117,7 @@ func (w *Writer) policy() WriterPolicy {
 // info is a reader with the counts of the leader.
 func (r *attached) info(c cp.Counts) AttachedReader {
 	info := AttachedReader{
-		Ranks: len(r.ranks), Release: "ADIOS2", Plane: r.plane, Served: r.served,
+		Ranks: len(r.ranks), Release: "ADIOS2", Plane: cmp.Or(c.Plane, r.plane), Served: r.served,
 		Active: c.Active, Observer: c.Observer, Sent: c.Sent, Released: c.Released, Dropped: c.Dropped,
 		Lag: c.Lag, Held: c.Held, HeldBytes: c.HeldBytes,
 	}
