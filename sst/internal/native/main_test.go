@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -135,14 +137,14 @@ func holdings(t testing.TB) (descriptors, goroutines int) {
 // server is another process with a Fabric and memory with the pattern.
 type server struct {
 	*testutil.Process
+	t       testing.TB
 	contact string
 	key     fabric.Key
-	size    int
 }
 
 func newServer(t testing.TB, size int) *server {
 	t.Helper()
-	s := &server{Process: testutil.Child(t, "serve", strconv.Itoa(size)), size: size}
+	s := &server{Process: testutil.Child(t, "serve", strconv.Itoa(size)), t: t}
 	s.contact = s.Expect("contact ")
 	key, err := strconv.ParseUint(s.Expect("key "), 16, 64)
 	if err != nil {
@@ -204,6 +206,23 @@ func serve(args []string) error {
 func (s *server) do(what string) {
 	s.Send(what)
 	s.Expect("done")
+}
+
+// stop stops the other process, and returns when none of its threads runs any more.
+func (s *server) stop() {
+	if err := s.Signal(syscall.SIGSTOP); err != nil {
+		s.t.Fatal(err)
+	}
+	testutil.Eventually(s.t, "every thread has stopped", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", s.Pid()))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return !slices.ContainsFunc(threads, func(thread string) bool {
+			b, err := os.ReadFile(thread)
+			return err == nil && !bytes.Contains(b, []byte(") T "))
+		})
+	})
 }
 
 // starve is a process that runs out of descriptors before it reaches a contact.

@@ -222,9 +222,7 @@ func TestReachFalseBesideTrue(t *testing.T) {
 // A process that is stopped is waited for as long as the context allows, by all who want to reach it, and nothing is left of that.
 func TestReachStopped(t *testing.T) {
 	f, other := open(t, Config{}), newServer(t, 64)
-	if err := other.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	other.stop()
 	before, _ := holdings(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	results := make(chan error)
@@ -257,9 +255,7 @@ func TestReachStopped(t *testing.T) {
 	}
 	p := reach(t, f, other.contact)
 	sees(t, p, other.key, 0, 32)
-	if err := other.Signal(syscall.SIGSTOP); err != nil { // which says nothing to who is connected
-		t.Fatal(err)
-	}
+	other.stop() // which says nothing to who is connected
 	sees(t, p, other.key, 32, 32)
 }
 
@@ -337,7 +333,7 @@ func TestPeerLeavesAndLives(t *testing.T) {
 }
 
 // The same with many at a time: no view fails because the other side comes and goes.
-func TestViewsWhilePeerComesAndGoes(t *testing.T) {
+func TestSoakViewsWhilePeerComesAndGoes(t *testing.T) {
 	a, b := open(t, Config{}), open(t, Config{})
 	m := alloc(t, b, 4096)
 	p := reach(t, a, b.Contact())
@@ -575,7 +571,7 @@ func TestStrayMessages(t *testing.T) {
 }
 
 // Both sides reach each other, look and leave, all the time: every call of either succeeds.
-func TestBothComeAndGo(t *testing.T) {
+func TestSoakBothComeAndGo(t *testing.T) {
 	a, b := open(t, Config{}), open(t, Config{})
 	var wg sync.WaitGroup
 	for _, side := range [][2]*Fabric{{a, b}, {b, a}, {a, b}, {b, a}} {
