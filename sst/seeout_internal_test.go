@@ -11,7 +11,7 @@ import (
 
 // TestSeeOut: End sees the records of a step out, and no longer than it should.
 func TestSeeOut(t *testing.T) {
-	m := &stepMemory{pool: step.NewHeapPool(0), ranks: 1, sent: make(chan struct{}, 1), went: make(chan struct{}, 1)}
+	m := &stepMemory{heap: step.NewHeapPool(0), ranks: 1, sent: make(chan struct{}, 1), went: make(chan struct{}, 1)}
 	w := &Writer{}
 	sees := func(d *stepData) <-chan struct{} {
 		d.use()
@@ -22,7 +22,7 @@ func TestSeeOut(t *testing.T) {
 		return done
 	}
 	t.Run("nothing is on its way", func(t *testing.T) {
-		d := m.get()
+		d := m.get(false)
 		<-sees(d)
 		if n := d.uses.Load(); n != 1 {
 			t.Errorf("%d uses are left, want the step's own", n)
@@ -30,7 +30,7 @@ func TestSeeOut(t *testing.T) {
 		d.release()
 	})
 	t.Run("until all is sent", func(t *testing.T) {
-		d := m.get()
+		d := m.get(false)
 		d.use() // two records
 		d.use()
 		done := sees(d)
@@ -51,10 +51,10 @@ func TestSeeOut(t *testing.T) {
 		d.release()
 	})
 	t.Run("until readers have asked for as much as before", func(t *testing.T) {
-		before := m.get()
+		before := m.get(false)
 		before.asked.Store(manyBytes)
 		before.release()
-		d := m.get()
+		d := m.get(false)
 		done := sees(d)
 		testutil.Eventually(t, "it waits, or has given up", func() bool { return isDone(done) || m.awaited.Load() })
 		d.use()
@@ -65,7 +65,7 @@ func TestSeeOut(t *testing.T) {
 		d.release()
 	})
 	t.Run("a reader that asks late is not waited for", func(t *testing.T) {
-		d := m.get()
+		d := m.get(false)
 		d.out = time.Now().Add(-askFor)
 		d.wasAsked(1)
 		if n := d.asked.Load(); n != 0 {
@@ -79,7 +79,7 @@ func TestSeeOut(t *testing.T) {
 		d.release()
 	})
 	t.Run("readers that give it back unread are not waited for", func(t *testing.T) {
-		d := m.get()
+		d := m.get(false)
 		if w.memory.asked.Store(m.asked.Load()); w.expects(d) == 0 {
 			t.Fatal("nothing is expected")
 		}
@@ -101,7 +101,7 @@ func TestSeeOut(t *testing.T) {
 		}
 	})
 	t.Run("readers that do not ask again", func(t *testing.T) {
-		d := m.get()
+		d := m.get(false)
 		if m.asked.Load() < manyBytes {
 			t.Fatal("nothing is expected")
 		}
@@ -112,7 +112,7 @@ func TestSeeOut(t *testing.T) {
 		}
 	})
 	t.Run("a reader that takes nothing", func(t *testing.T) {
-		d := m.get()
+		d := m.get(false)
 		d.use()
 		<-sees(d) // by its bound: nobody sends
 		if n := d.uses.Load(); n != 2 {

@@ -88,8 +88,8 @@ func TestBackgroundWhileClosing(t *testing.T) {
 func TestPushAfterCloseReleases(t *testing.T) {
 	s := testSession(t)
 	s.Close()
-	w := &Writer{session: s, memory: stepMemory{pool: step.NewHeapPool(0), ranks: 1}}
-	d := w.memory.get()
+	w := &Writer{session: s, memory: stepMemory{heap: step.NewHeapPool(0), ranks: 1}}
+	d := w.memory.get(false)
 	r := &attached{ranks: []sstmsg.EvpathReader{{}, {}}}
 	for range 2 {
 		w.pushFar(1, r, 1, farPush{&sstmsg.Preload{}, d.useFor(1).done})

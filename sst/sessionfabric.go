@@ -64,7 +64,7 @@ func (s *Session) readerPlanes(ctx context.Context, p *Params) ([]string, error)
 		}
 		return planes, nil
 	}
-	if s.cfg.NoSharedMemory || native.Linked() != nil {
+	if s.cfg.NoSharedMemory || native.Linked(ctx) != nil {
 		return planes[1:], nil
 	}
 	return planes, nil

@@ -140,3 +140,12 @@ func (f *Fabric) Close() error {
 	})
 	return f.closeErr
 }
+
+// Linked is nil if the program links the provider, so that Open may succeed.
+func Linked(ctx context.Context) error {
+	_, err := discover(ctx, providerName)
+	if errors.Is(err, ErrNotLinked) {
+		return err
+	}
+	return nil
+}
