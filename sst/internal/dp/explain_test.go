@@ -18,10 +18,11 @@ func doubtful(t *testing.T, grace time.Duration) (*Evpath, chan sentRequest) {
 	t.Helper()
 	sent := make(chan sentRequest, 16)
 	e := NewEvpath(EvpathConfig{Lost: errLost, Grace: grace, Send: func(ctx context.Context, rank int, m *sstmsg.ReadRequest) error {
+		err := senderTo(sent)(ctx, rank, m)
 		if rank == 1 {
 			return &UnreachableError{errTest}
 		}
-		return senderTo(sent)(ctx, rank, m)
+		return err
 	}})
 	e.Attach(writerIDs)
 	t.Cleanup(func() { e.Close(errTest) })
@@ -34,7 +35,7 @@ var meets = map[string]struct {
 	cause error
 	meet  func(e *Evpath, q sentRequest)
 }{
-	"the connection cannot be made": {1, errTest, nil},
+	"the connection cannot be made": {1, errTest, func(*Evpath, sentRequest) {}},
 	"the connection breaks":         {0, errTest, func(e *Evpath, _ sentRequest) { e.FailRank(0, errTest) }},
 	"the writer refuses":            {2, errEmpty, func(e *Evpath, q sentRequest) { e.Reply(&sstmsg.ReadReply{Condition: q.msg.Condition}, nil) }},
 }
@@ -46,9 +47,7 @@ func TestReasonComes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, sent := doubtful(t, patience)
 			done := read(t.Context(), e, 3, ModeRequest, piece(c.rank, 0, 4))
-			if c.meet != nil {
-				c.meet(e, next(t, "request", sent))
-			}
+			c.meet(e, next(t, "request", sent)) // it has begun
 			select {
 			case err := <-done:
 				t.Fatalf("did not wait: %v", err)
@@ -73,9 +72,7 @@ func TestReasonDoesNotCome(t *testing.T) {
 			e, sent := doubtful(t, time.Millisecond)
 			for range 2 {
 				done := read(t.Context(), e, 3, ModeRequest, piece(c.rank, 0, 4))
-				if c.meet != nil {
-					c.meet(e, next(t, "request", sent))
-				}
+				c.meet(e, next(t, "request", sent))
 				if err := next(t, "end of Read", done); !errors.Is(err, errLost) || !errors.Is(err, c.cause) {
 					t.Error(err)
 				}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -196,6 +197,30 @@ func TestNativeOneView(t *testing.T) {
 	}
 	f.routes[0].wantViews(t, "all", 1, 0)
 	f.routes[1].wantViews(t, "nothing of it", 0, 0)
+}
+
+// TestNativeCopyShared has several goroutines copy, large pieces and small ones.
+func TestNativeCopyShared(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	const n = splitFrom + share/2
+	f := newFakes(t, 5, []Extent{{0, n, 1, 8}, {n, n, 2, 0}})
+	var pieces []step.Piece
+	all := make([]byte, 2*n)
+	for at := 0; at < len(all); {
+		size := min([]int{3*share + 5, 100, 1, share, 2 * share}[len(pieces)%5], len(all)-at)
+		pieces = append(pieces, step.Piece{Offset: uint64(at), Dst: all[at:][:size]})
+		at += size
+	}
+	if err := f.Step(5, ModeRequest, f.extents).Read(t.Context(), pieces); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(all, blockOf(5, 0, len(all))) {
+		t.Error("the copy is another")
+	}
+	f.routes[0].wantViews(t, "both", 2, 0)
+	if n := f.Stats()[0].Copied; n != uint64(len(all)) {
+		t.Errorf("%d bytes were copied", n)
+	}
 }
 
 // TestNativeWithout: without routes or extents all goes by messages.
