@@ -37,8 +37,8 @@ type ReaderInfo struct {
 	Writers []WriterRank `json:"writers"` // one for each writer rank
 }
 
-// WriterRank counts what came from one writer rank to one reader rank, in bytes
-// of data blocks.
+// WriterRank counts what came from one writer rank to one reader rank, or was looked
+// at, in bytes of data blocks.
 type WriterRank struct {
 	Addr       string `json:"addr"` // where its data is asked for
 	Requests   int64  `json:"requests"`
@@ -46,6 +46,9 @@ type WriterRank struct {
 	Pushes     int64  `json:"pushes"`     // blocks that came by themselves
 	Pushed     uint64 `json:"pushed"`     // bytes of these
 	Duplicates int64  `json:"duplicates"` // blocks that came by themselves and were of no use
+	Views      int64  `json:"views"`      // of its memory
+	Viewed     uint64 `json:"viewed"`     // bytes of these
+	Copied     uint64 `json:"copied"`     // bytes copied out of its memory
 }
 
 // readerCounts is what the shell counts. The reader's mu guards it.
@@ -122,6 +125,7 @@ func (r *Reader) writerRanks() []WriterRank {
 		list = append(list, WriterRank{
 			Addr: addrIn(r.response.CP[rank].Contact), Requests: s.Requests, Replied: s.Replied,
 			Pushes: s.Pushes, Pushed: s.Pushed, Duplicates: s.Duplicates,
+			Views: s.Views, Viewed: s.Viewed, Copied: s.Copied,
 		})
 	}
 	return list
