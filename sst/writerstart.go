@@ -34,7 +34,7 @@ func (w *Writer) leaderConfig(hello cp.WriterHello) cp.WriterConfig {
 	w.warn = p.warnBytes()
 	return cp.WriterConfig{
 		Members: w.ranks.size, Contact: hello.Contact, Params: hello.Params,
-		Plane: planeEvpath, Wire: w.wireParams(),
+		Planes: []string{cp.PlaneEvpath}, Wire: w.wireParams(),
 		Rendezvous: p.rendezvous(),
 		QueueLimit: p.QueueLimit, QueueLimitBytes: p.QueueLimitBytes, Discard: p.QueueFullPolicy == policyDiscard, BlockInBegin: p.BlockAt == atBeginStep,
 		Reserve: p.ReserveQueueLimit, FirstPrecious: p.FirstTimestepPrecious, Distribution: p.distribution(),
