@@ -175,6 +175,8 @@ func (s *Session) routeBrief(l carrier.Link, m sstmsg.Message) error {
 		return s.answered(l, m)
 	case *sstmsg.ReadRequest:
 		return s.toServer(l, m)
+	case *sstmsg.ReaderPlane:
+		return s.fromReader(m.WriterID, m)
 	case *sstmsg.ReaderActivate:
 		return s.fromReader(m.WriterID, m)
 	case *sstmsg.ReaderRequestStep:

@@ -17,6 +17,7 @@ const (
 	kindGo
 	kindVerdict
 	kindAdmit
+	kindReplane
 	kindDismiss
 	kindPush
 	kindFree
@@ -26,6 +27,8 @@ const (
 	kindReleased
 	kindLocked
 	kindLeft
+	kindRouted
+	kindTryRoutes
 	kindReaderOpened
 	kindStepTo
 	kindStreamEnd
@@ -63,6 +66,7 @@ var blankMessages = [kindEnd]func() coded{
 	kindGo:           func() coded { return new(Go) },
 	kindVerdict:      func() coded { return new(Verdict) },
 	kindAdmit:        func() coded { return new(Admit) },
+	kindReplane:      func() coded { return new(Replane) },
 	kindDismiss:      func() coded { return new(Dismiss) },
 	kindPush:         func() coded { return new(Push) },
 	kindFree:         func() coded { return new(Free) },
@@ -72,6 +76,8 @@ var blankMessages = [kindEnd]func() coded{
 	kindReleased:     func() coded { return new(Released) },
 	kindLocked:       func() coded { return new(Locked) },
 	kindLeft:         func() coded { return new(Left) },
+	kindRouted:       func() coded { return new(Routed) },
+	kindTryRoutes:    func() coded { return new(TryRoutes) },
 	kindReaderOpened: func() coded { return new(ReaderOpened) },
 	kindStepTo:       func() coded { return new(StepTo) },
 	kindStreamEnd:    func() coded { return new(StreamEnd) },
@@ -91,6 +97,7 @@ func (*Started) kind() messageKind      { return kindStarted }
 func (*Go) kind() messageKind           { return kindGo }
 func (*Verdict) kind() messageKind      { return kindVerdict }
 func (*Admit) kind() messageKind        { return kindAdmit }
+func (*Replane) kind() messageKind      { return kindReplane }
 func (*Dismiss) kind() messageKind      { return kindDismiss }
 func (*Push) kind() messageKind         { return kindPush }
 func (*Free) kind() messageKind         { return kindFree }
@@ -100,6 +107,8 @@ func (*Ask) kind() messageKind          { return kindAsk }
 func (*Released) kind() messageKind     { return kindReleased }
 func (*Locked) kind() messageKind       { return kindLocked }
 func (*Left) kind() messageKind         { return kindLeft }
+func (*Routed) kind() messageKind       { return kindRouted }
+func (*TryRoutes) kind() messageKind    { return kindTryRoutes }
 func (*ReaderOpened) kind() messageKind { return kindReaderOpened }
 func (*StepTo) kind() messageKind       { return kindStepTo }
 func (*StreamEnd) kind() messageKind    { return kindStreamEnd }

@@ -7,6 +7,7 @@ import "github.com/weft-fabric/weft/internal/wire/sstmsg"
 func (m *WriterHello) layout(c *coder) {
 	c.num(&m.Ranks)
 	c.text(&m.Contact)
+	c.text(&m.Native)
 	c.text(&m.Params)
 }
 
@@ -16,6 +17,7 @@ func (m *Contribute) layout(c *coder) {
 	list(c, &m.Metadata, 1, (*coder).block)
 	list(c, &m.Attributes, 1, (*coder).blob)
 	list(c, &m.Bytes, 8, (*coder).u64)
+	list(c, &m.Native, 1, (*coder).block)
 	c.flag(&m.Full)
 }
 
@@ -59,6 +61,12 @@ func (m *Admit) layout(c *coder) {
 	list(c, &m.Ranks, 9, (*coder).evpathReader)
 	c.flag(&m.Weft)
 	c.flag(&m.Observer)
+	c.text(&m.Plane)
+}
+
+func (m *Replane) layout(c *coder) {
+	c.reader(&m.Reader)
+	c.text(&m.Plane)
 }
 
 func (m *Dismiss) layout(c *coder) { c.reader(&m.Reader) }
@@ -82,6 +90,18 @@ func (m *Ask) layout(c *coder)      { c.i64(&m.Index) }
 func (m *Released) layout(c *coder) { c.i64(&m.Step) }
 func (m *Locked) layout(*coder)     {}
 func (m *Left) layout(*coder)       {}
+
+func (m *Routed) layout(c *coder) {
+	c.i64(&m.Try)
+	c.num(&m.Native)
+	c.num(&m.Total)
+	c.fault(&m.Cause)
+}
+
+func (m *TryRoutes) layout(c *coder) {
+	c.i64(&m.Try)
+	list(c, &m.Contacts, 1, (*coder).text)
+}
 
 func (m *ReaderOpened) layout(c *coder) {
 	pointer(c, &m.Response, (*coder).response)
@@ -137,6 +157,7 @@ func (c *coder) step(m *sstmsg.TimestepMetadata) {
 	list(c, &m.Metadata, 1, (*coder).block)
 	list(c, &m.Attributes, 1, (*coder).block)
 	list(c, &m.Rdma, 16, (*coder).rdmaBuffer)
+	list(c, &m.Native, 1, (*coder).block)
 }
 
 func (c *coder) response(m *sstmsg.WriterResponse) {
@@ -156,6 +177,7 @@ func (c *coder) response(m *sstmsg.WriterResponse) {
 		c.blob(&w.Address)
 		c.rdmaBuffer(&w.Roll)
 	})
+	list(c, &m.Native, 1, func(c *coder, w *sstmsg.NativeWriter) { c.text(&w.Contact) })
 }
 
 // params goes through the writer's parameters in the order of sstmsg.Params.

@@ -111,20 +111,23 @@ func codecSamples() []Message {
 	step := &sstmsg.TimestepMetadata{
 		ReaderID: 1, Step: 2, CohortSize: 3, PreloadMode: 1, Formats: []sstmsg.FormatBlock{format},
 		Metadata: []sstmsg.Block{{Data: blob}, {}}, Attributes: []sstmsg.Block{{}, {Data: blob}}, Rdma: []sstmsg.RdmaBuffer{{Block: 5, Key: 6}},
+		Native: []sstmsg.Block{{Data: blob}, {}},
 	}
 	response := &sstmsg.WriterResponse{
 		Condition: 1, Params: &sstmsg.Params{MarshalMethod: 2, DataTransport: "WAN", ControlModule: "select"}, NextStep: 7,
 		CP: []sstmsg.CPWriter{{Contact: "c", WriterID: 8}}, Evpath: []sstmsg.EvpathWriter{{Contact: "d", WriterID: 9}},
-		Rdma: []sstmsg.RdmaWriter{{WriterID: 1, Address: blob, Roll: sstmsg.RdmaBuffer{Block: 1, Key: 2}}},
+		Rdma:   []sstmsg.RdmaWriter{{WriterID: 1, Address: blob, Roll: sstmsg.RdmaBuffer{Block: 1, Key: 2}}},
+		Native: []sstmsg.NativeWriter{{Contact: "n"}, {}},
 	}
 	return []Message{
-		&WriterHello{Ranks: 1, Contact: "c", Params: "p"},
-		&Contribute{Try: 1, Formats: []sstmsg.FormatBlock{format}, Metadata: []sstmsg.Block{{Data: blob}}, Attributes: []sstmsg.Blob{blob}, Bytes: []uint64{1, 2}, Full: true},
+		&WriterHello{Ranks: 1, Contact: "c", Native: "n", Params: "p"},
+		&Contribute{Try: 1, Formats: []sstmsg.FormatBlock{format}, Metadata: []sstmsg.Block{{Data: blob}}, Attributes: []sstmsg.Blob{blob}, Bytes: []uint64{1, 2}, Native: []sstmsg.Block{{Data: blob}}, Full: true},
 		&Room{Try: 1}, &Withdraw{Try: 1, Cause: fault}, &Admitted{Reader: 1, Control: []int64{2}, Data: []int64{3}}, &PushFailed{Reader: 1, Cause: fault}, &Finished{},
 		&Welcome{Base: 1, Ranks: 2}, &Started{}, &Go{Try: 1}, &Verdict{Try: 1, Step: 2, Outcome: Aborted, Cause: fault},
-		&Admit{Reader: 1, Ranks: []sstmsg.EvpathReader{{Contact: "c", ReaderID: 2}}, Weft: true, Observer: true}, &Dismiss{Reader: 1}, &Push{Reader: 1, Step: 2}, &Free{Step: 1}, &Drained{},
+		&Admit{Reader: 1, Ranks: []sstmsg.EvpathReader{{Contact: "c", ReaderID: 2}}, Weft: true, Observer: true, Plane: "native"}, &Replane{Reader: 1, Plane: "mixed"}, &Dismiss{Reader: 1}, &Push{Reader: 1, Step: 2}, &Free{Step: 1}, &Drained{},
 		&ReaderHello{CP: sstmsg.CPReader{Contact: "c", ReaderID: 1}, DP: sstmsg.EvpathReader{Contact: "d", ReaderID: 2}, Params: "p"},
-		&Ask{Index: 1}, &Released{Step: 1}, &Locked{}, &Left{},
+		&Ask{Index: 1}, &Released{Step: 1}, &Locked{}, &Left{}, &Routed{Try: 1, Native: 2, Total: 3, Cause: fault},
+		&TryRoutes{Try: 1, Contacts: []string{"n", ""}},
 		&ReaderOpened{Response: response, Plane: "evpath", Weft: true, Writer: "w", Release: "r"},
 		&StepTo{Index: 1, Msg: step, Skipped: 2}, &StreamEnd{Cause: fault}, &WriterGone{Cause: fault}, &StreamFailed{Cause: fault},
 	}
@@ -166,6 +169,7 @@ func TestCodecHostile(t *testing.T) {
 		"length too long":  append([]byte{byte(kindStreamEnd)}, bytes.Repeat([]byte{0x80}, 11)...),
 		"length padded":    append([]byte{byte(kindStreamEnd), 0x80, 0}, make([]byte, 8)...),
 		"flag of 2":        append(AppendMessage(nil, &StepTo{})[:9], append([]byte{2}, make([]byte, 8)...)...),
+		"huge contacts":    huge(kindTryRoutes, 8),
 		"unknown outcome":  verdict,
 		"text in a number": []byte(strings.Repeat("a", 7)),
 	} {

@@ -74,6 +74,12 @@ func nameCohortMsg(m Message) string {
 			}
 		}
 		return s
+	case *TryRoutes:
+		return fmt.Sprintf("try routes %d", m.Try)
+	case *Routed:
+		return fmt.Sprintf("routed %d of %d", m.Native, m.Total)
+	case *ReaderOpened:
+		return strings.TrimSpace("readeropened " + strings.TrimPrefix(m.Plane, "evpath"))
 	case *StreamEnd:
 		return "end " + readerErr(m.Cause.Err())
 	case *WriterGone:
@@ -125,6 +131,8 @@ func nameMember(actions []ReaderMemberAction) []string {
 		switch a := a.(type) {
 		case ToLeader:
 			out = append(out, "tell "+nameCohortMsg(a.Msg))
+		case Route:
+			out = append(out, fmt.Sprintf("route %d", a.Try))
 		case Opened:
 			out = append(out, "opened")
 		case OpenFailed:

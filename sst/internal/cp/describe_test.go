@@ -54,6 +54,8 @@ func nameMsg(m sstmsg.Message) string {
 		return fmt.Sprintf("ReleaseTimestep %d to %d", m.Step, m.WriterID)
 	case *sstmsg.ReaderActivate:
 		return fmt.Sprintf("ReaderActivate to %d", m.WriterID)
+	case *sstmsg.ReaderPlane:
+		return fmt.Sprintf("ReaderPlane %s to %d", m.Plane, m.WriterID)
 	case *sstmsg.ReaderClose:
 		return fmt.Sprintf("ReaderClose to %d", m.WriterID)
 	case *sstmsg.WriterClose:

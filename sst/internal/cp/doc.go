@@ -15,6 +15,8 @@
 //   - a reader that has sent ReaderRegister never leaves before it has answered
 //     WriterResponse with ReaderActivate and said ReaderClose, because real
 //     writers hang or crash otherwise (docs/wire/sst.md §9.3);
+//   - a reader of the native plane says which plane that turns out to be before it
+//     activates, and only who has such a plane is told where steps lie (docs/native.md);
 //   - a step is released once, after its last use by any member, to ADIOS2 in
 //     rising order, and never if the writer discarded it (§6.2);
 //   - a writer holds a step for each reader from its registration on, until the

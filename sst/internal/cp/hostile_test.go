@@ -20,15 +20,17 @@ func hostileMessage(t *rapid.T) Message {
 	list := []Message{
 		&WriterHello{Ranks: 1, Contact: "there"}, &WriterHello{Ranks: int(n)},
 		&Contribute{Try: n, Metadata: make([]sstmsg.Block, 1), Attributes: make([]sstmsg.Blob, 1), Bytes: []uint64{uint64(m)}},
-		&Contribute{Try: n}, &Contribute{Try: n, Metadata: make([]sstmsg.Block, 2), Bytes: make([]uint64, 1)},
+		&Contribute{Try: n}, &Contribute{Try: n, Metadata: make([]sstmsg.Block, 1), Bytes: make([]uint64, 1), Native: make([]sstmsg.Block, int(uint64(m)%3))},
+		&Contribute{Try: n, Metadata: make([]sstmsg.Block, 2), Bytes: make([]uint64, 1)},
 		&Room{n}, &Withdraw{Try: n}, &Admitted{Reader: ReaderKey(n), Control: []int64{m}, Data: []int64{m}}, &Admitted{Reader: ReaderKey(n)},
 		&PushFailed{Reader: ReaderKey(n)}, &Finished{}, &Welcome{int(n), int(m)}, &Started{}, &Go{n},
-		&Verdict{Try: n, Step: m, Outcome: Outcome(evenly(t, 1, "outcome"))}, &Admit{Reader: ReaderKey(n)}, &Dismiss{ReaderKey(n)},
+		&Verdict{Try: n, Step: m, Outcome: Outcome(evenly(t, 1, "outcome"))}, &Admit{Reader: ReaderKey(n)}, &Replane{Reader: ReaderKey(n)}, &Dismiss{ReaderKey(n)},
 		&Push{ReaderKey(n), m}, &Free{n}, &Drained{}, &ReaderHello{}, &Ask{n}, &Released{n}, &Locked{}, &Left{}, &ReaderOpened{},
 		&ReaderOpened{Response: &sstmsg.WriterResponse{}}, &StepTo{Index: n},
 		&StepTo{Index: n, Msg: &sstmsg.TimestepMetadata{Step: m}}, &StreamEnd{}, &WriterGone{}, &StreamFailed{},
+		&TryRoutes{Try: n}, &Routed{Try: n, Native: int(m), Total: int(n)},
 	}
-	return list[evenly(t, 5, "message")%len(list)]
+	return list[evenly(t, 6, "message")%len(list)]
 }
 
 // TestHostileWriterRanks feeds the leader of a writer anything that a rank or a
@@ -39,6 +41,7 @@ func TestHostileWriterRanks(t *testing.T) {
 			Members: 2, QueueLimit: evenly(t, 1, "limit"), Discard: rapid.Bool().Draw(t, "discard"), Reserve: evenly(t, 1, "reserve"),
 			Distribution: Distribution(evenly(t, 2, "distribution") % 3), BlockInBegin: rapid.Bool().Draw(t, "begin"), LagLimit: evenly(t, 2, "lag"),
 			QueueLimitBytes: uint64(evenly(t, 3, "bytes")), FirstPrecious: rapid.Bool().Draw(t, "precious"),
+			Planes: [][]string{nil, {PlaneNative, PlaneEvpath}}[evenly(t, 1, "planes")],
 		}
 		w := NewWriterLeader(cfg)
 		tries := 0
@@ -51,15 +54,17 @@ func TestHostileWriterRanks(t *testing.T) {
 				w.Handle(ContactPublished{})
 			case 4:
 				key := ReaderKey(n)
-				w.Handle(Register{Reader: key, Msg: &sstmsg.ReaderRegister{Observer: int32(k), CP: make([]sstmsg.CPReader, 1), Evpath: make([]sstmsg.EvpathReader, 1)}})
+				plane := []string{"", PlaneNative, PlaneEvpath, PlaneMixed}[evenly(t, 2, "plane")]
+				w.Handle(Register{Reader: key, Weft: plane != "", Msg: &sstmsg.ReaderRegister{Observer: int32(k), Plane: plane, CP: make([]sstmsg.CPReader, 1), Evpath: make([]sstmsg.EvpathReader, 1)}})
 				w.Handle(FromMember{0, &Admitted{Reader: key, Control: []int64{1}, Data: []int64{1}}})
 				w.Handle(FromMember{1, &Admitted{Reader: key, Control: []int64{1}, Data: []int64{1}}})
 			case 5, 6:
 				msgs := []sstmsg.Message{
 					&sstmsg.ReaderActivate{}, &sstmsg.ReaderActivate{}, &sstmsg.ReleaseTimestep{Step: n}, &sstmsg.ReaderRequestStep{},
 					&sstmsg.LockReaderDefinitions{Step: n}, &sstmsg.ReaderClose{}, &sstmsg.DPQuery{}, &sstmsg.ReleaseTimestep{Step: w.NextStep() - 1},
+					&sstmsg.ReaderPlane{Plane: PlaneNative}, &sstmsg.ReaderPlane{Plane: PlaneMixed}, &sstmsg.ReaderPlane{Plane: PlaneEvpath}, &sstmsg.ReaderPlane{Plane: "x"},
 				}
-				w.Handle(FromReader{ReaderKey(evenly(t, 1, "key")), msgs[evenly(t, 3, "said")%len(msgs)]})
+				w.Handle(FromReader{ReaderKey(evenly(t, 1, "key")), msgs[evenly(t, 4, "said")%len(msgs)]})
 			case 7:
 				w.Handle(ReaderLost{Reader: ReaderKey(n)})
 			default:

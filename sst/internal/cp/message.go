@@ -14,6 +14,7 @@ type (
 	WriterHello struct {
 		Ranks   int    // consecutive writer ranks that the member stands for; 0 is possible
 		Contact string // how readers reach the member
+		Native  string // how readers of the native plane reach its memory; "": they do not
 		Params  string // effective parameters as text: they must be alike everywhere
 	}
 	// Contribute is a member's share of a step: the member has ended it.
@@ -23,6 +24,7 @@ type (
 		Metadata   []sstmsg.Block       // one for each rank of the member
 		Attributes []sstmsg.Blob        // one for each rank of the member: all its attributes; empty: as before
 		Bytes      []uint64             // size of the data block of each rank
+		Native     []sstmsg.Block       // one for each rank of the member, where its data lies; empty: nowhere to look at
 		Full       bool                 // the member has no room yet: it still sends steps that readers have given back
 	}
 	// Room takes Contribute.Full back: the member has room now.
@@ -76,6 +78,13 @@ type (
 		Weft   bool
 		// Observer says that nobody waits for it.
 		Observer bool
+		Plane    string // that it has registered for: PlaneEvpath or PlaneNative
+	}
+	// Replane says that a reader turns out to have another plane than it was admitted
+	// with. It comes before any step is sent to the reader.
+	Replane struct {
+		Reader ReaderKey
+		Plane  string // PlaneEvpath or PlaneMixed
 	}
 	// Dismiss says that the reader is gone.
 	Dismiss struct{ Reader ReaderKey }
@@ -116,14 +125,26 @@ type (
 	Locked struct{}
 	// Left says that the member has closed: it holds no step and wants none.
 	Left struct{}
+	// Routed answers TryRoutes.
+	Routed struct {
+		Try    int64
+		Native int   // writer ranks whose process's memory the member can look at
+		Total  int   // writer ranks
+		Cause  Fault // why not all of them: the first reason
+	}
 )
 
 // Messages of a reader's leader to its members.
 type (
+	// TryRoutes asks the member how far it reaches into the writer's memory.
+	TryRoutes struct {
+		Try      int64    // counts them, from 1
+		Contacts []string // native contact of each writer rank, "" for none
+	}
 	// ReaderOpened ends a member's opening with success.
 	ReaderOpened struct {
 		Response *sstmsg.WriterResponse
-		Plane    string
+		Plane    string // of the whole reader: PlaneEvpath, PlaneNative or PlaneMixed
 		Weft     bool   // the writer is Weft
 		Writer   string // address of the writer's rank 0
 		Release  string // what the handshake told of the writer's software
@@ -157,6 +178,7 @@ func (*Started) cohortMessage()      {}
 func (*Go) cohortMessage()           {}
 func (*Verdict) cohortMessage()      {}
 func (*Admit) cohortMessage()        {}
+func (*Replane) cohortMessage()      {}
 func (*Dismiss) cohortMessage()      {}
 func (*Push) cohortMessage()         {}
 func (*Free) cohortMessage()         {}
@@ -166,6 +188,8 @@ func (*Ask) cohortMessage()          {}
 func (*Released) cohortMessage()     {}
 func (*Locked) cohortMessage()       {}
 func (*Left) cohortMessage()         {}
+func (*Routed) cohortMessage()       {}
+func (*TryRoutes) cohortMessage()    {}
 func (*ReaderOpened) cohortMessage() {}
 func (*StepTo) cohortMessage()       {}
 func (*StreamEnd) cohortMessage()    {}

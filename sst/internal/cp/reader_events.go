@@ -10,6 +10,7 @@ const (
 	Idle        Phase = iota // no link: the shell looks for the writer
 	Querying                 // DPQuery sent; later: the plane is chosen, hellos are missing
 	Registering              // ReaderRegister sent: from here on the writer depends on us
+	Routing                  // the members try how far they reach into the writer's memory
 	Streaming                // ReaderActivate sent
 	Ended                    // WriterClose came, and every step was taken
 	Parting                  // about to leave: waiting for a moment at which the writer survives that
@@ -19,7 +20,7 @@ const (
 
 // String names the phase.
 func (p Phase) String() string {
-	return [...]string{"idle", "querying", "registering", "streaming", "ended", "parting", "broken", "closed"}[p]
+	return [...]string{"idle", "querying", "registering", "routing", "streaming", "ended", "parting", "broken", "closed"}[p]
 }
 
 // ReaderConfig is what the leader of a reader needs to know.

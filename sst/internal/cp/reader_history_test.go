@@ -22,6 +22,7 @@ func TestSoakReaderHistories(t *testing.T) { readerHistories(t, testutil.Count(t
 
 // readerHistories plays n histories, or as many as -rapid.checks says.
 func readerHistories(t *testing.T, n int) {
+	few := n / 500
 	if testing.Short() {
 		n *= 5 // of which rapid plays a fifth: fewer do not show everything that is asked for below
 	}
@@ -44,6 +45,14 @@ func readerHistories(t *testing.T, n int) {
 	for _, what := range []string{"clean end", "writer lost", "rank lost", "evicted", "opening failed", "locked", "passed over", "discarded", "retained at the end"} {
 		if seen[what] == 0 {
 			t.Errorf("no history with: %s (%v)", what, seen)
+		}
+	}
+	for _, what := range []string{
+		"native of native", "mixed of native", "evpath of native", "native is wanted and not reached", "a rank closes while trying", "a rank dies while trying",
+		"the writer goes while trying", "the opening is given up while trying", "the stream ends while trying",
+	} {
+		if seen[what] < few {
+			t.Errorf("only %d histories with: %s (%v)", seen[what], what, seen)
 		}
 	}
 	t.Log(seen)
@@ -74,6 +83,10 @@ var coin = rapid.Bool()
 // event lets one thing happen.
 func (s *readerSim) event() {
 	m := s.members[evenly(s.t, 4, "member")%s.n]
+	if s.l.Phase() == Routing && evenly(s.t, 5, "while trying") == 0 && !s.dead {
+		s.whileTrying(m)
+		return
+	}
 	switch kind := evenly(s.t, 6, "event"); {
 	case kind < 5:
 		if s.w == nil || s.looking {
@@ -96,7 +109,7 @@ func (s *readerSim) event() {
 	case kind < 45:
 		m.fromLeader()
 	case kind < 52:
-		_ = m.start() || m.next()
+		_ = m.start() || m.try() || m.next()
 	case kind < 58:
 		m.release(evenly(s.t, 2, "which"))
 	case kind == 58:
@@ -107,6 +120,30 @@ func (s *readerSim) event() {
 		_ = s.settled() || s.w != nil && s.w.hangUp()
 	default:
 		s.seldom(m)
+	}
+}
+
+// whileTrying is what can happen to a reader that tries its routes.
+func (s *readerSim) whileTrying(m *readerSimMember) {
+	saw := func(what string, done bool) { s.seen[what+" while trying"] = s.seen[what+" while trying"] || done }
+	switch evenly(s.t, 3, "what happens") {
+	case 0, 1:
+		saw("a rank closes", m.leave())
+	case 2, 3:
+		alive := !m.dead
+		m.die()
+		saw("a rank dies", alive && m.dead)
+	case 4:
+		s.trouble = true
+		s.lead(Cancel{errTest})
+		saw("the opening is given up", true)
+	case 5:
+		s.w.die()
+		saw("the writer goes", true)
+	case 6:
+		saw("the writer goes", s.w.turnAway(sstmsg.CloseFailed))
+	case 7:
+		saw("the stream ends", s.w.turnAway(sstmsg.CloseNormal))
 	}
 }
 
@@ -163,6 +200,7 @@ func (s *readerSim) settleOnce(closing bool) bool {
 	busy = s.fromWriter() || busy
 	for _, m := range s.members {
 		busy = m.start() || busy
+		busy = m.try() || busy
 		busy = m.toLeader() || busy
 		busy = m.fromLeader() || busy
 		busy = m.release(0) || busy
@@ -314,4 +352,8 @@ func (s *readerSim) count(seen map[string]int) {
 		note("discarded", s.w.discards > 0)
 	}
 	note("passed over", s.l.Skipped() > 0 && s.cfg.Latest)
+	for what := range s.seen {
+		note(what, true)
+	}
+	note("native is wanted and not reached", s.said == "" && s.tries > 0 && !slices.Contains(s.cfg.Planes, PlaneEvpath) && errors.Is(s.l.Failure(), ErrPlane))
 }

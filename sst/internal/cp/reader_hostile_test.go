@@ -14,8 +14,18 @@ import (
 func TestReaderHostile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := testReaderConfig(2)
+		planes := evenly(t, 2, "planes")
+		if planes > 0 {
+			cfg.Planes = nativeReaderConfig(2, planes == 1).Planes
+		}
 		cfg.Latest = rapid.Bool().Draw(t, "latest")
 		h := &readerHostile{t: t, l: NewReaderLeader(cfg), m: NewReaderMember(testMemberConfig())}
+		if planes > 1 { // which a wild history hardly comes to
+			h.linked = true
+			for _, at := range trying() {
+				h.lead(at.do)
+			}
+		}
 		for range evenly(t, 7, "events") {
 			h.lead(h.event())
 		}
@@ -69,7 +79,9 @@ func (h *readerHostile) event() ReaderEvent {
 	case 6, 7, 8, 9:
 		h.member()
 		m := evenly(h.t, 1, "member")
-		return []ReaderEvent{memberHello(m), asks(m, small("index")), memberReleases(m, small("step")), memberHello(0), memberHello(1), locks(m), asks(m, small("index")), memberReleases(m, small("step"))}[evenly(h.t, 3, "message")]
+		return []ReaderEvent{memberHello(m), asks(m, small("index")), memberReleases(m, small("step")), memberHello(0), memberHello(1), locks(m), asks(m, small("index")), memberReleases(m, small("step")),
+			hasTried(0, small("try"), evenly(h.t, 1, "native")), hasTried(m, 1, 2), hasTried(m, small("try"), 2), hasTried(m, 1, 2), hasTried(m, 1, 0), hasTried(m, 1, 1),
+			FromMember{m, &Routed{Try: 1, Native: int(small("native"))}}, memberLeaves(m)}[evenly(h.t, 4, "message")]
 	}
 	return h.message(small("number"))
 }
@@ -77,7 +89,7 @@ func (h *readerHostile) event() ReaderEvent {
 // message draws a message of the writer, right or wrong.
 func (h *readerHostile) message(n int64) ReaderEvent {
 	list := []ReaderEvent{
-		plane("evpath"), plane("evpath"), plane("ucx"), plane(PlaneEnded), endedAtRegister(),
+		plane("evpath"), plane("evpath"), plane("ucx"), plane(PlaneEnded), endedAtRegister(), plane(PlaneNative), plane(PlaneNative), nativeResponse(2), nativeResponse(2),
 		response(nil), onDemandResponse(), peerResponse(3), response(func(m *sstmsg.WriterResponse) { m.Params = nil }), from(&sstmsg.WriterResponse{Condition: testRegister}),
 		peerSetup(int32(n)), peerSetup(1), arrives(n), arrives(n), discarded(n), discardedWith(n, "a"), writerClose(n), closes(int32(n), "why"),
 		from(&sstmsg.CommPatternLocked{}), from(&sstmsg.ReaderClose{}), from(&sstmsg.ReadReply{}),
@@ -93,10 +105,10 @@ func (h *readerHostile) message(n int64) ReaderEvent {
 func (h *readerHostile) member() {
 	n := int64(evenly(h.t, 2, "number"))
 	list := []ReaderMemberEvent{
-		MemberStart{}, toldOpened(), gives(n, n), givesNot(n, n), told(&StepTo{}), toldEnd(nil), toldEnd(ErrEvicted), toldGone(),
+		MemberStart{}, told(&TryRoutes{Try: n}), RoutesTried{&Routed{Try: n}}, toldOpened(), gives(n, n), givesNot(n, n), told(&StepTo{}), toldEnd(nil), toldEnd(ErrEvicted), toldGone(),
 		Next{}, Next{}, Retain{n}, Release{n}, Lock{}, told(&Go{}), told(&ReaderOpened{}), Next{},
 	}
-	h.m.Handle(list[evenly(h.t, 4, "member's event")])
+	h.m.Handle(list[evenly(h.t, 5, "member's event")%len(list)])
 }
 
 func (h *readerHostile) lead(e ReaderEvent) {
@@ -122,6 +134,10 @@ func (h *readerHostile) send(a SendToWriter) {
 	switch a.Msg.(type) {
 	case *sstmsg.ReaderRegister:
 		h.register = true
+	case *sstmsg.ReaderPlane:
+		if !h.register || h.active {
+			h.t.Fatalf("%s, registered %v, active %v", nameMsg(a.Msg), h.register, h.active)
+		}
 	case *sstmsg.ReaderActivate:
 		h.active = true
 	case *sstmsg.ReaderClose, *sstmsg.ReleaseTimestep, *sstmsg.ReaderRequestStep:

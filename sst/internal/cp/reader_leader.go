@@ -18,10 +18,11 @@ type ReaderLeader struct {
 
 	// The opening.
 	abandoned bool   // nobody waits for it any more: finish the handshake, then leave
-	plane     string // what the writer chose
+	plane     string // what the writer chose; once the routes are tried, what it is
 	response  *sstmsg.WriterResponse
 	peers     map[int]bool // writer ranks that are up, Peer pattern only
 	writers   []int64      // WSR_Stream of each writer rank that we talk to
+	tries     int64        // counts TryRoutes
 
 	// The members.
 	seats    []readerSeat
@@ -48,7 +49,8 @@ type ReaderLeader struct {
 // readerSeat is what the leader knows of a member.
 type readerSeat struct {
 	hello  *ReaderHello
-	asked  int64 // index of the step it waits for, or waited for last
+	routed *Routed // its answer to the newest TryRoutes
+	asked  int64   // index of the step it waits for, or waited for last
 	locked bool
 	away   bool // left, or lost
 }
@@ -67,13 +69,16 @@ func NewReaderLeader(cfg ReaderConfig) *ReaderLeader {
 func (l *ReaderLeader) Phase() Phase { return l.phase }
 
 // Opening reports whether the handshake is under way.
-func (l *ReaderLeader) Opening() bool { return l.phase <= Registering }
+func (l *ReaderLeader) Opening() bool { return l.phase <= Routing }
 
 // Pending reports whether the writer still depends on us: the link must not be
 // dropped.
-func (l *ReaderLeader) Pending() bool { return l.phase == Registering || l.phase == Parting }
+func (l *ReaderLeader) Pending() bool {
+	return l.phase == Registering || l.phase == Routing || l.phase == Parting
+}
 
-// Plane returns the data plane in use, "" before the writer answered.
+// Plane returns the data plane in use, "" before the writer answered. While the
+// routes are tried it is what the writer chose.
 func (l *ReaderLeader) Plane() string { return l.plane }
 
 // Queued returns how many whole steps have come that no member has asked for.
@@ -181,6 +186,8 @@ func (l *ReaderLeader) member(e FromMember) {
 		l.locked(e.Member)
 	case *Left:
 		l.left(e.Member)
+	case *Routed:
+		l.routed(e.Member, m)
 	case *StreamFailed:
 		l.memberFailed(e.Member, m.Cause)
 	}

@@ -18,7 +18,7 @@ func (l *ReaderLeader) writerClosed(m *sstmsg.WriterClose) {
 		why = l.reason(ErrWriterLost, m.Reason)
 	}
 	switch {
-	case l.phase == Registering && l.weft():
+	case (l.phase == Registering || l.phase == Routing) && l.weft():
 		l.turnedAway(why)
 	case why != nil && l.closing && (l.phase == Streaming || l.phase == Ended):
 		l.deserted(why)
@@ -85,7 +85,7 @@ func (l *ReaderLeader) lost(err error) {
 	switch l.phase {
 	case Querying:
 		l.tooLate(fmt.Errorf("%w: %w: %w", ErrTooLate, ErrWriterLost, orEOF(err)))
-	case Registering:
+	case Registering, Routing:
 		l.openingFailed(fmt.Errorf("while opening: %w: %w", ErrWriterLost, orEOF(err)))
 	case Parting:
 		l.turn(Closed)
@@ -119,7 +119,7 @@ func (l *ReaderLeader) fail(err error) {
 // broken ends a stream whose writer does not keep to the protocol.
 func (l *ReaderLeader) broken(err error) {
 	switch l.phase {
-	case Querying, Registering:
+	case Querying, Registering, Routing:
 		l.openingFailed(err)
 	case Streaming: // the writer counts on us for its steps, and other streams may need the link
 		l.goodbye()
@@ -140,6 +140,8 @@ func (l *ReaderLeader) left(member int) {
 		l.everybodyLeft()
 	case s.hello == nil: // it may have been the last one that was waited for
 		l.register()
+	default: // so here
+		l.agree()
 	}
 }
 
@@ -160,7 +162,7 @@ func (l *ReaderLeader) takeOut(member int) {
 
 func (l *ReaderLeader) everybodyLeft() {
 	switch l.phase {
-	case Idle, Querying, Registering:
+	case Idle, Querying, Registering, Routing:
 		l.cancel(ErrClosed)
 	default:
 		l.leave()
@@ -193,7 +195,7 @@ func (l *ReaderLeader) memberFailed(member int, cause Fault) {
 // cohortFails ends the stream for all.
 func (l *ReaderLeader) cohortFails(why error) {
 	switch l.phase {
-	case Idle, Querying, Registering:
+	case Idle, Querying, Registering, Routing:
 		l.cancel(why)
 	case Streaming, Ended, Broken:
 		if l.failure == nil {
@@ -215,7 +217,7 @@ func (l *ReaderLeader) holds(member int) bool {
 
 func (l *ReaderLeader) leaveNow(err error) {
 	switch l.phase {
-	case Idle, Querying, Registering:
+	case Idle, Querying, Registering, Routing:
 		l.cancel(err)
 	case Streaming, Ended, Broken:
 		l.toPresent(&StreamFailed{NewFault(At(0, orClosed(err)))})

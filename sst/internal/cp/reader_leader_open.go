@@ -2,28 +2,11 @@ package cp
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 )
-
-// PlaneEnded is the data plane that a Weft writer names when the stream has
-// ended: to a query, and, if the reader is Weft too, to a registration. ADIOS2
-// has no word for it.
-const PlaneEnded = "ended"
-
-// PlaneError says that the writer serves a data plane that this reader lacks.
-type PlaneError struct {
-	Writer string   // what the writer chose
-	Ours   []string // what we have
-}
-
-// Error names both sides and the cure.
-func (e *PlaneError) Error() string {
-	return fmt.Sprintf("the writer serves the data plane %q, this reader has %q; set the engine parameter DataTransport to WAN in the writer", e.Writer, e.Ours)
-}
-
-// Unwrap makes the error an ErrPlane.
-func (e *PlaneError) Unwrap() error { return ErrPlane }
 
 // maxRank bounds what a writer can make us remember.
 const maxRank = 1 << 20
@@ -43,7 +26,11 @@ func (l *ReaderLeader) begin(a Attempt) {
 	l.attempt, l.linked = a, true
 	l.plane, l.response, l.peers, l.writers = "", nil, map[int]bool{}, nil
 	l.turn(Querying)
-	l.send(&sstmsg.DPQuery{WriterID: a.StreamID, Condition: a.Query, Weft: a.WeftVersion})
+	q := &sstmsg.DPQuery{WriterID: a.StreamID, Condition: a.Query, Weft: a.WeftVersion}
+	if l.weft() {
+		q.Planes = strings.Join(l.cfg.Planes, ",")
+	}
+	l.send(q)
 }
 
 // hello takes a member in. Members that differ in their parameters would not see
@@ -95,14 +82,12 @@ func (l *ReaderLeader) planeChosen(m *sstmsg.DPQueryResponse) {
 	if l.phase != Querying || m.Condition != l.attempt.Query || l.plane != "" {
 		return // a late answer to a query we gave up
 	}
-	for _, p := range l.cfg.Planes {
-		if p == m.DataPlane {
-			l.plane = p
-			l.register()
-			return
-		}
+	if !slices.Contains(l.cfg.Planes, m.DataPlane) || m.DataPlane == PlaneNative && !l.weft() {
+		l.openingFailed(&PlaneError{Writer: m.DataPlane, Ours: l.cfg.Planes, Weft: l.weft()})
+		return
 	}
-	l.openingFailed(&PlaneError{Writer: m.DataPlane, Ours: l.cfg.Planes})
+	l.plane = m.DataPlane
+	l.register()
 }
 
 // tooLate ends an attempt that left no trace at the writer. The members wait on.
@@ -161,6 +146,9 @@ func (l *ReaderLeader) registration() *sstmsg.ReaderRegister {
 	if l.cfg.Observer && l.weft() {
 		m.Observer = 1
 	}
+	if l.weft() {
+		m.Plane = l.plane
+	}
 	return m
 }
 
@@ -210,8 +198,8 @@ func (l *ReaderLeader) peerUp(rank int) {
 	l.activate()
 }
 
-// activate ends the handshake once the response is here, and in the Peer
-// pattern every writer rank that is member 0's to answer.
+// activate goes on once the response is here, and in the Peer pattern every writer
+// rank that is member 0's to answer.
 func (l *ReaderLeader) activate() {
 	m := l.response
 	if l.phase != Registering || m == nil {
@@ -226,20 +214,30 @@ func (l *ReaderLeader) activate() {
 			l.writers = append(l.writers, w.WriterID)
 		}
 	}
+	err := l.check(m)
+	if err == nil && l.plane == PlaneNative && !l.abandoned {
+		l.tryRoutes(m)
+		return
+	}
+	l.enter(err)
+}
+
+// enter ends the handshake, which the writer counts on even if we cannot stay.
+func (l *ReaderLeader) enter(err error) {
 	l.turn(Streaming)
 	l.tell(func(id int64) sstmsg.Message { return &sstmsg.ReaderActivate{WriterID: id} })
 	if l.abandoned {
 		l.leave()
 		return
 	}
-	if err := l.check(m); err != nil {
+	if err != nil {
 		l.failure = err
 		l.emit(OpenFailed{err})
 		l.toPresent(&StreamFailed{NewFault(At(0, err))})
 		l.leave()
 		return
 	}
-	l.emit(ToAll{&ReaderOpened{Response: m, Plane: l.plane, Weft: l.weft(), Writer: l.attempt.Writer, Release: l.attempt.Release}})
+	l.emit(ToAll{&ReaderOpened{Response: l.response, Plane: l.plane, Weft: l.weft(), Writer: l.attempt.Writer, Release: l.attempt.Release}})
 }
 
 func peered(m *sstmsg.WriterResponse) bool {
@@ -260,6 +258,9 @@ func share(n, m int) int {
 func (l *ReaderLeader) check(m *sstmsg.WriterResponse) error {
 	if err := readable(m); err != nil {
 		return err
+	}
+	if l.plane == PlaneNative && len(m.Native) != len(m.CP) {
+		return fmt.Errorf("WriterResponse has %d native contacts for %d writer ranks: %w: %w", len(m.Native), len(m.CP), ErrProtocol, errBadResponse)
 	}
 	if peered(m) && len(l.seats) > 1 {
 		return fmt.Errorf("the writer has CPCommPattern Peer, which serves one reader rank, not %d; set it to Min in the writer: %w", len(l.seats), ErrParam)
@@ -310,6 +311,9 @@ func (l *ReaderLeader) cancel(err error) {
 		l.openingFailed(orClosed(err))
 	case Registering:
 		l.abandon(orClosed(err))
+	case Routing: // nothing is missing but our word
+		l.abandon(orClosed(err))
+		l.enter(nil)
 	}
 }
 

@@ -15,6 +15,7 @@ type ReaderMember struct {
 	failure error
 
 	opened  *ReaderOpened
+	trying  int64 // TryRoutes that is still to be answered, 0 for none
 	locked  bool
 	queue   fifo[*StepTo]
 	whole   int        // steps in queue that are to be delivered
@@ -72,6 +73,8 @@ func (m *ReaderMember) Handle(e ReaderMemberEvent) []ReaderMemberAction {
 		m.receive(e.Msg)
 	case LeaderLost:
 		m.fail(At(0, fmt.Errorf("reader rank 0: %w: %w", ErrRankLost, orEOF(e.Err))))
+	case RoutesTried:
+		m.routesTried(e.Routed)
 	case Next:
 		m.next()
 	case Retain:
@@ -100,6 +103,8 @@ func (m *ReaderMember) start() {
 
 func (m *ReaderMember) receive(msg Message) {
 	switch msg := msg.(type) {
+	case *TryRoutes:
+		m.tryRoutes(msg)
 	case *ReaderOpened:
 		m.openedUp(msg)
 	case *StepTo:
@@ -114,6 +119,21 @@ func (m *ReaderMember) receive(msg Message) {
 		}
 	case *StreamFailed:
 		m.fail(orClosed(msg.Cause.Err()))
+	}
+}
+
+func (m *ReaderMember) tryRoutes(t *TryRoutes) {
+	if m.phase == ReaderOpening {
+		m.trying = t.Try
+		m.emit(Route{t})
+	}
+}
+
+// routesTried passes the answer on, if it is to the newest question.
+func (m *ReaderMember) routesTried(r *Routed) {
+	if m.phase == ReaderOpening && m.trying != 0 && m.trying == r.Try {
+		m.trying = 0
+		m.tell(r)
 	}
 }
 

@@ -29,6 +29,8 @@ func (p ReaderMemberPhase) String() string {
 // Events of a reader's member; [MemberStart], [FromLeader] and [LeaderLost] are
 // three more.
 type (
+	// RoutesTried answers Route. The machine owns the message from here on.
+	RoutesTried struct{ *Routed }
 	// Next asks for the next step. If neither Deliver nor EndOfStream follows, the
 	// caller waits for Wake and asks again.
 	Next struct{}
@@ -45,6 +47,7 @@ type (
 	MemberLeave struct{ Err error }
 )
 
+func (RoutesTried) readerMemberEvent() {}
 func (Next) readerMemberEvent()        {}
 func (Retain) readerMemberEvent()      {}
 func (Release) readerMemberEvent()     {}
@@ -53,6 +56,11 @@ func (MemberLeave) readerMemberEvent() {}
 
 // Actions of a reader's member; [ToLeader] and [Wake] are two more.
 type (
+	// Route has the shell try the routes to the writer's processes, in the
+	// background; then comes RoutesTried with the same number. Opened says whether they
+	// are used. OpenFailed ends the trying, another Route, which is to another writer,
+	// does too: answers to what came before mean nothing.
+	Route struct{ *TryRoutes }
 	// Opened ends Open with success.
 	Opened struct{ *ReaderOpened }
 	// Absorb takes formats and attributes of a step in, whether or not the step is
@@ -75,6 +83,7 @@ type (
 	FailReads struct{ Err error }
 )
 
+func (Route) readerMemberAction()       {}
 func (Opened) readerMemberAction()      {}
 func (OpenFailed) readerMemberAction()  {}
 func (Absorb) readerMemberAction()      {}

@@ -189,6 +189,45 @@ var memberTable = map[string][]memberLine{
 		at(toldOpened()),
 	),
 
+	// The native plane: only the answer to the newest question counts.
+	"tries its routes": {
+		at(MemberStart{}, "tell readerhello"),
+		at(RoutesTried{&Routed{}}),
+		at(told(&TryRoutes{Try: 1, Contacts: []string{"a"}}), "route 1"),
+		at(RoutesTried{&Routed{Try: 1, Native: 1, Total: 1}}, "tell routed 1 of 1"),
+		at(RoutesTried{&Routed{Try: 1, Native: 1, Total: 1}}),
+		at(told(&TryRoutes{Try: 2}), "route 2"), // of another writer
+		at(told(&TryRoutes{Try: 3}), "route 3"),
+		at(RoutesTried{&Routed{Try: 2, Total: 1}}),
+		at(RoutesTried{&Routed{Try: 3, Total: 2}}, "tell routed 0 of 2"),
+		at(toldOpened(), "opened"),
+		at(told(&TryRoutes{Try: 4})),
+	},
+	"leave while trying the routes": {
+		at(MemberStart{}, "tell readerhello"),
+		at(told(&TryRoutes{Try: 1}), "route 1"),
+		at(MemberLeave{}, "open failed: ErrClosed", "tell left", "wake"),
+		at(RoutesTried{&Routed{Try: 1}}),
+		at(told(&TryRoutes{Try: 2})),
+	},
+	"the opening fails while the routes are tried": {
+		at(MemberStart{}, "tell readerhello"),
+		at(told(&TryRoutes{Try: 1}), "route 1"),
+		at(toldFailed(ErrPlane), "open failed: ErrPlane"),
+		at(RoutesTried{&Routed{Try: 1}}),
+		at(told(&TryRoutes{Try: 2})),
+	},
+	"the leader is lost while the routes are tried": {
+		at(MemberStart{}, "tell readerhello"),
+		at(told(&TryRoutes{Try: 1}), "route 1"),
+		at(LeaderLost{errTest}, "open failed: ErrRankLost+errTest"),
+		at(RoutesTried{&Routed{Try: 1}}),
+	},
+	"routes before the start": {
+		at(told(&TryRoutes{Try: 1})),
+		at(MemberStart{}, "tell readerhello"),
+	},
+
 	// Failures while reading.
 	"the writer fails": reading(
 		at(gives(0, 0), "expect 0", "wake"),

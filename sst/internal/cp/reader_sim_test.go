@@ -1,6 +1,7 @@
 package cp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,6 +29,10 @@ type readerSim struct {
 	left    bool             // LeaveNow
 	trouble bool             // something happened that may end the stream early
 
+	tries int64  // TryRoutes
+	said  string // ReaderPlane, of the present attempt
+	seen  map[string]bool
+
 	memory  []*readerSimMemory
 	arrived []readerSimArrival
 	order   []int64         // steps handed out, by index
@@ -42,9 +47,9 @@ type readerSimArrival struct {
 }
 
 func newReaderSim(t *rapid.T) *readerSim {
-	s := &readerSim{t: t, n: 1 + evenly(t, 2, "members"), looking: true, once: map[string]bool{}}
+	s := &readerSim{t: t, n: 1 + evenly(t, 2, "members"), looking: true, once: map[string]bool{}, seen: map[string]bool{}}
 	s.cfg = ReaderConfig{
-		Members: s.n, Params: "p", Planes: []string{"evpath"},
+		Members: s.n, Params: "p", Planes: readerSimPlanes(t),
 		SpecPreload: rapid.Bool().Draw(t, "preload"), Latest: rapid.Bool().Draw(t, "latest"),
 		Observer: evenly(t, 2, "observer") == 3,
 	}
@@ -59,6 +64,17 @@ func newReaderSim(t *rapid.T) *readerSim {
 	return s
 }
 
+// readerSimPlanes draws what a Weft side has: mostly both.
+func readerSimPlanes(t *rapid.T) []string {
+	switch evenly(t, 4, "planes") {
+	case 0, 1:
+		return []string{PlaneEvpath}
+	case 2:
+		return []string{PlaneNative}
+	}
+	return []string{PlaneNative, PlaneEvpath}
+}
+
 // attempt connects to a new writer.
 func (s *readerSim) attempt() bool {
 	if !s.looking || s.dead {
@@ -70,10 +86,11 @@ func (s *readerSim) attempt() bool {
 	if w.planned == "ucx" {
 		s.trouble = true
 	}
-	if w.planned == "" || !w.weft && w.planned == PlaneEnded {
-		w.planned = "evpath"
+	if !w.weft && w.planned != "ucx" {
+		w.planned = PlaneEvpath
 	}
-	s.w = w
+	w.planes, w.ranks = readerSimPlanes(s.t), 1+evenly(s.t, 1, "writer ranks")
+	s.w, s.said = w, ""
 	a := Attempt{StreamID: testStream, Query: 7, Register: 8, Contact: "here", Cautious: !w.weft}
 	if w.weft {
 		a.WeftVersion = 1
@@ -139,8 +156,51 @@ func (s *readerSim) send(a SendToWriter, after []ReaderAction) {
 		s.checkRelease(m.Step)
 	case *sstmsg.LockReaderDefinitions:
 		s.checkLock(m.Step, after)
+	case *sstmsg.ReaderPlane:
+		s.checkPlane(m.Plane)
+	case *sstmsg.ReaderActivate:
+		s.checkActivate(after)
 	}
 	w.up = append(w.up, a.Msg)
+}
+
+// checkPlane: said once, when every member that is there has answered, and as they
+// have.
+func (s *readerSim) checkPlane(plane string) {
+	reached, total := 0, 0
+	for _, m := range s.members {
+		if m.away {
+			continue
+		}
+		if m.answer == nil || m.answer.Try != s.tries {
+			s.t.Fatalf("plane %s, and member %d has not answered question %d: %+v", plane, m.i, s.tries, m.answer)
+		}
+		reached, total = reached+m.answer.Native, total+m.answer.Total
+	}
+	want := map[int]string{total: PlaneNative, 0: PlaneEvpath}[reached]
+	if want == "" {
+		want = PlaneMixed
+	}
+	if s.said != "" || plane != want || plane != PlaneNative && !slices.Contains(s.cfg.Planes, PlaneEvpath) {
+		s.t.Fatalf("plane %s with %d of %d routes, planes %v, said before %q", plane, reached, total, s.cfg.Planes, s.said)
+	}
+	s.said = plane
+	s.seen[plane+" of native"] = true
+}
+
+// checkActivate: a reader of the native plane has said what that is, or leaves.
+func (s *readerSim) checkActivate(after []ReaderAction) {
+	goodbye := slices.ContainsFunc(after, func(a ReaderAction) bool {
+		m, ok := a.(SendToWriter)
+		if !ok {
+			return false
+		}
+		_, is := m.Msg.(*sstmsg.ReaderClose)
+		return is
+	})
+	if s.w.planned == PlaneNative && s.said == "" && !goodbye {
+		s.t.Fatal("ReaderActivate, and the writer does not know the plane")
+	}
 }
 
 // checkRelease: once, never of a discarded step, rising for ADIOS2, and after the
@@ -192,12 +252,19 @@ func (s *readerSim) toAll(msg Message) {
 	switch msg := msg.(type) {
 	case *StepTo:
 		s.checkStep(msg)
+	case *TryRoutes:
+		if s.tries++; msg.Try != s.tries || len(msg.Contacts) != s.w.ranks || s.w.planned != PlaneNative || !s.w.responded {
+			s.t.Fatalf("%+v as question %d, of a writer of plane %s", msg, s.tries, s.w.planned)
+		}
 	default:
 		kind := fmt.Sprintf("%T", msg)
 		if s.once[kind] {
 			s.t.Fatalf("%s twice", kind)
 		}
 		s.once[kind] = true
+		if o, ok := msg.(*ReaderOpened); ok && o.Plane != cmp.Or(s.said, PlaneEvpath) {
+			s.t.Fatalf("opened with plane %s, the writer was told %q", o.Plane, s.said)
+		}
 	}
 	for _, m := range s.members {
 		sent := msg
@@ -365,6 +432,10 @@ type readerSimMember struct {
 	started, left, dead bool
 	lossTold            bool // the other side knows of the death
 
+	routes []*TryRoutes // to be answered
+	answer *Routed      // that has come to the leader
+	away   bool         // the leader knows that it is not there any more
+
 	opens   int
 	openErr error
 	waiting bool // in BeginStep
@@ -399,6 +470,8 @@ func (m *readerSimMember) handle(e ReaderMemberEvent) {
 				t.Fatalf("member %d says %s after it has left", m.i, nameCohortMsg(a.Msg))
 			}
 			m.say(a.Msg)
+		case Route:
+			m.routes = append(m.routes, a.TryRoutes)
 		case Opened:
 			m.opens++
 		case OpenFailed:
@@ -511,6 +584,27 @@ func (m *readerSimMember) start() bool {
 	return true
 }
 
+// try answers a Route, maybe one that is out of date.
+func (m *readerSimMember) try() bool {
+	if len(m.routes) == 0 || m.dead {
+		return false
+	}
+	r := &Routed{Try: m.routes[0].Try, Total: len(m.routes[0].Contacts)}
+	m.routes = m.routes[1:]
+	switch evenly(m.sim.t, 2, "routes") {
+	case 0:
+	case 1:
+		r.Native = 1
+	default:
+		r.Native = r.Total
+	}
+	if r.Native < r.Total {
+		r.Cause = NewFault(errTest)
+	}
+	m.handle(RoutesTried{r})
+	return true
+}
+
 func (m *readerSimMember) reads() bool {
 	return m.opens == 1 && m.openErr == nil && !m.left && !m.dead
 }
@@ -595,12 +689,18 @@ func (m *readerSimMember) toLeader() bool {
 		if !m.dead || m.lossTold {
 			return false
 		}
-		m.lossTold = true
+		m.lossTold, m.away = true, true
 		m.sim.lead(MemberLost{m.i, errTest})
 		return true
 	}
 	msg := m.up[0]
 	m.up = m.up[1:]
+	switch msg := msg.(type) {
+	case *Routed:
+		m.answer = msg
+	case *Left:
+		m.away = true
+	}
 	m.sim.lead(FromMember{m.i, msg})
 	return true
 }

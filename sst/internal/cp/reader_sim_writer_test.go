@@ -64,7 +64,9 @@ type readerSimWriter struct {
 	dropped bool             // the leader has closed its end
 
 	query, register int32
-	planned         string // the data plane that it will name
+	planes          []string // that it serves, being Weft
+	ranks           int
+	planned         string // the data plane that it will name, "" for what the reader likes
 	registered      bool
 	responded       bool
 	activated       bool
@@ -114,12 +116,20 @@ func (w *readerSimWriter) listen() bool {
 	switch m := m.(type) {
 	case *sstmsg.DPQuery:
 		w.query = m.Condition
+		if w.planned == "" {
+			w.planned, _ = ChoosePlane(m.Planes, w.planes)
+		}
 		w.says(readerSimMsg{msg: &sstmsg.DPQueryResponse{Condition: m.Condition, DataPlane: w.planned}})
 	case *sstmsg.ReaderRegister:
-		if w.registered || len(m.CP) != w.sim.n || len(m.Evpath) != w.sim.n || (m.Observer != 0) != (w.weft && w.sim.cfg.Observer) {
+		if w.registered || len(m.CP) != w.sim.n || len(m.Evpath) != w.sim.n || (m.Observer != 0) != (w.weft && w.sim.cfg.Observer) ||
+			w.weft && m.Plane != w.planned || !w.weft && m.Plane != "" {
 			w.t.Fatalf("registration %+v", m)
 		}
 		w.registered, w.register = true, m.Condition
+	case *sstmsg.ReaderPlane:
+		if !w.responded || w.activated || w.planned != PlaneNative {
+			w.t.Fatalf("%s, responded %v, activated %v, plane %s", nameMsg(m), w.responded, w.activated, w.planned)
+		}
 	case *sstmsg.ReaderActivate:
 		if !w.responded || w.activated {
 			w.t.Fatal("activated too early, or twice")
@@ -153,7 +163,25 @@ func (w *readerSimWriter) respond(ended bool) bool {
 		Condition: w.register, Params: &sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5, StepDistributionMode: w.mode, UseOneTimeAttributes: w.oneTime}, NextStep: int64(len(w.steps)),
 		CP: []sstmsg.CPWriter{{Contact: "w", WriterID: testWSR}}, Evpath: []sstmsg.EvpathWriter{{Contact: "w", WriterID: 43}},
 	}
+	for rank := 1; rank < w.ranks; rank++ {
+		m.CP = append(m.CP, sstmsg.CPWriter{Contact: "w", WriterID: testWSR + int64(rank)})
+		m.Evpath = append(m.Evpath, sstmsg.EvpathWriter{Contact: "w", WriterID: 90 + int64(rank)})
+	}
+	if w.planned == PlaneNative {
+		m.Native = make([]sstmsg.NativeWriter, w.ranks)
+	}
 	w.says(readerSimMsg{msg: m})
+	return true
+}
+
+// turnAway ends the stream for a reader that has yet to activate, as Weft does.
+func (w *readerSimWriter) turnAway(code int32) bool {
+	if !w.weft || w.closed || w.cut || w.activated || !w.responded {
+		return false
+	}
+	w.closed, w.normal = true, code == sstmsg.CloseNormal
+	w.sim.trouble = true
+	w.says(readerSimMsg{msg: &sstmsg.WriterClose{ReaderID: testReader, FinalStep: -1, Code: code}})
 	return true
 }
 

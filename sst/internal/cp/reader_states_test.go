@@ -30,6 +30,7 @@ var readerTriggers = map[string]string{
 	"ReaderHello":      "last rank opens",
 	"Settled":          "quiet",
 	"Ask":              "last step taken",
+	"Routed":           "last rank has tried",
 	"timestepMetadata": "a step",
 	"MemberStart":      "Open",
 	"MemberLeave":      "Close",
@@ -49,7 +50,7 @@ func triggerOf(e any) string {
 			switch m.DataPlane {
 			case PlaneEnded:
 				return "the stream has ended"
-			case "evpath":
+			case PlaneEvpath, PlaneNative:
 				return "DPQueryResponse"
 			}
 			return "no plane in common"
@@ -61,7 +62,7 @@ func triggerOf(e any) string {
 			if len(m.CP) == 0 || m.CP[0].WriterID == 0 {
 				return "nonsense"
 			}
-		case *sstmsg.ReaderActivate, *sstmsg.ReleaseTimestep:
+		case *sstmsg.ReaderPlane, *sstmsg.ReaderActivate, *sstmsg.ReleaseTimestep:
 			return "nonsense"
 		}
 		return sstmsg.Name(e.Msg)
@@ -69,8 +70,13 @@ func triggerOf(e any) string {
 		if m, ok := e.Msg.(*ReaderHello); ok && m.Params != "p" {
 			return "ranks differ in parameters"
 		}
-		if _, ok := e.Msg.(*StreamFailed); ok {
+		switch m := e.Msg.(type) {
+		case *StreamFailed:
 			return "a rank fails"
+		case *Routed:
+			if m.Native < 0 || m.Native > 2 {
+				return "nonsense"
+			}
 		}
 		return name(e.Msg)
 	case FromLeader:
@@ -99,8 +105,11 @@ func (d *readerDiagram) saw(from, to int, e any) {
 	if t, ok := readerTriggers[trigger]; ok {
 		trigger = t
 	}
-	if trigger == "a step" && d.name(to) == Broken.String() {
+	switch {
+	case trigger == "a step" && d.name(to) == Broken.String():
 		trigger = "nonsense"
+	case trigger == "DPQueryResponse" && d.name(to) == Closed.String():
+		trigger = "no plane in common"
 	}
 	edge := readerEdge{from, to}
 	if !slices.Contains(d.edges[edge], trigger) {
@@ -148,6 +157,9 @@ func leaderDiagram() string {
 			c.change(&cfg)
 		}
 		follow(cfg, c.lines)
+	}
+	for _, c := range routesTable {
+		follow(nativeReaderConfig(2, c.forced), c.lines)
 	}
 	return d.render()
 }

@@ -37,7 +37,9 @@ func writerMsgText(m Message) string {
 	case *Verdict:
 		return fmt.Sprintf("%s %d", [...]string{"published", "discarded", "aborted"}[m.Outcome], m.Step)
 	case *Admit:
-		return fmt.Sprintf("admit [%d]", m.Reader)
+		return strings.TrimSuffix(fmt.Sprintf("admit [%d] %s", m.Reader, m.Plane), " "+PlaneEvpath)
+	case *Replane:
+		return fmt.Sprintf("replane [%d] %s", m.Reader, m.Plane)
 	case *Dismiss:
 		return fmt.Sprintf("dismiss [%d]", m.Reader)
 	case *Push:
@@ -126,6 +128,11 @@ func writerSentText(m sstmsg.Message) string {
 				s += fmt.Sprintf(" %d:%s", rank, b.Data.Bytes())
 			}
 		}
+		for rank, b := range m.Native {
+			if b.Data.Len() > 0 {
+				s += fmt.Sprintf(" at %d:%s", rank, b.Data.Bytes())
+			}
+		}
 		if m.PreloadMode != 0 {
 			s += " preloaded"
 		}
@@ -140,7 +147,14 @@ func writerSentText(m sstmsg.Message) string {
 		}
 		return s
 	case *sstmsg.WriterResponse:
-		return fmt.Sprintf("response, next %d", m.NextStep)
+		s := fmt.Sprintf("response, next %d", m.NextStep)
+		if m.Native != nil {
+			s += ", native"
+		}
+		for _, w := range m.Native {
+			s += " " + w.Contact
+		}
+		return s
 	}
 	return sstmsg.Name(m)
 }
@@ -184,6 +198,8 @@ func writerMemberText(a WriterMemberAction) string {
 		return fmt.Sprintf("welcomed at %d of %d", a.Base, a.Ranks)
 	case AdmitReader:
 		return fmt.Sprintf("admit [%d]", a.Reader)
+	case ReplaneReader:
+		return fmt.Sprintf("replane [%d] %s", a.Reader, a.Plane)
 	case DismissReader:
 		return fmt.Sprintf("dismiss [%d]", a.Reader)
 	case PushStep:

@@ -32,7 +32,7 @@ type WriterConfig struct {
 	Members int           // of the cohort, at least 1
 	Contact string        // how readers reach member 0
 	Params  string        // effective parameters of member 0: every member must have the same
-	Plane   string        // data plane served to everybody
+	Planes  []string      // data planes served, best first; none counts as PlaneEvpath
 	Wire    sstmsg.Params // parameters as readers see them
 
 	Rendezvous int // readers that Started waits for; observers do not count
@@ -142,10 +142,11 @@ func (Watermark) writerAction()      {}
 func (Notice) writerAction()         {}
 func (Changed) writerAction()        {}
 
-// Counts are the steps of one reader as its writer counts them.
+// Counts are the steps of one reader as its writer counts them, and what it is.
 type Counts struct {
 	Active    bool
 	Observer  bool
+	Plane     string // PlaneEvpath, or what it reaches of the writer's memory; PlaneNative until it has said that
 	Sent      int64  // steps sent to it
 	Released  int64  // steps that it gave back
 	Dropped   int64  // steps announced to it as discarded
@@ -197,6 +198,12 @@ type (
 	// AdmitReader issues identities for a new reader, one for each rank of the
 	// member; then comes ReaderAdmitted.
 	AdmitReader struct{ *Admit }
+	// ReplaneReader says that a reader has another plane than AdmitReader said, before
+	// it is sent a step.
+	ReplaneReader struct {
+		Reader ReaderKey
+		Plane  string
+	}
 	// DismissReader forgets a reader: nothing of it will be answered any more.
 	DismissReader struct{ Reader ReaderKey }
 	// PushStep sends the data blocks of the step to every rank of the reader.
@@ -213,6 +220,7 @@ type (
 
 func (Welcomed) writerMemberAction()      {}
 func (AdmitReader) writerMemberAction()   {}
+func (ReplaneReader) writerMemberAction() {}
 func (DismissReader) writerMemberAction() {}
 func (PushStep) writerMemberAction()      {}
 func (FreeStep) writerMemberAction()      {}

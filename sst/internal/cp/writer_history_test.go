@@ -16,27 +16,47 @@ import (
 func writerSimRecord(rank int, try int64) string { return fmt.Sprintf("m%d t%d", rank, try) }
 
 // writerHistories plays n histories, unless -rapid.checks says how many.
-func writerHistories(t *testing.T, n int, play func(*rapid.T)) {
+func writerHistories(t *testing.T, n int) {
 	t.Helper()
+	few := n / 500
+	if testing.Short() {
+		n *= 5 // as the reader's
+	}
 	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
 		if err := f.Value.Set(strconv.Itoa(n)); err != nil {
 			t.Fatal(err)
 		}
 		defer f.Value.Set(f.DefValue)
 	}
-	rapid.Check(t, play)
+	seen := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		for what, is := range playWriter(t) {
+			if is {
+				seen[what]++
+			}
+		}
+	})
+	for _, what := range []string{
+		"places for a reader of plane evpath", "places for a reader of plane native", "places for a reader of plane mixed", "push after native", "replane",
+	} {
+		if seen[what] < few {
+			t.Errorf("only %d histories with: %s (%v)", seen[what], what, seen)
+		}
+	}
+	t.Log(seen)
 }
 
 // TestWriterHistories plays random histories of a writer cohort and up to four
 // readers at a time, and then lets everything come to its end.
-func TestWriterHistories(t *testing.T) { writerHistories(t, 2000, playWriter) }
+func TestWriterHistories(t *testing.T) { writerHistories(t, 2000) }
 
 // TestSoakWriterHistories plays as many as the acceptance of the engine asks for.
 func TestSoakWriterHistories(t *testing.T) {
-	writerHistories(t, testutil.Count(t, 100, 100_000), playWriter)
+	writerHistories(t, testutil.Count(t, 100, 100_000))
 }
 
-func playWriter(t *rapid.T) {
+// playWriter plays one history, and returns what it was about.
+func playWriter(t *rapid.T) map[string]bool {
 	s := newWriterSim(t)
 	deaths := s.below("deaths", 4) == 0
 	if s.below("slow start", 4) > 0 {
@@ -47,6 +67,7 @@ func playWriter(t *rapid.T) {
 	}
 	s.settle()
 	s.judge()
+	return s.seen
 }
 
 // event lets one thing happen.
@@ -256,6 +277,11 @@ func (s *writerSim) judge() {
 		}
 		if !m.dead && m.machine.Phase() == WriterDrained && len(m.data) > 0 {
 			s.t.Errorf("member %d has data of %d steps at the end", m.id, len(m.data))
+		}
+		for _, r := range s.readers {
+			if !m.dead && !r.gone && !lost && !s.drained && m.planes[r.key] != r.plane {
+				s.t.Errorf("member %d takes reader %d for one of plane %q, it is of plane %s", m.id, r.key, m.planes[r.key], r.plane)
+			}
 		}
 		for i, v := range m.verdicts {
 			if v != s.verdicts[i] {

@@ -54,6 +54,9 @@ type WriterLeader struct {
 // NewWriterLeader returns the leader of a stream without readers and steps.
 func NewWriterLeader(cfg WriterConfig) *WriterLeader {
 	cfg.Members = max(cfg.Members, 1)
+	if len(cfg.Planes) == 0 {
+		cfg.Planes = []string{PlaneEvpath}
+	}
 	w := &WriterLeader{
 		cfg: cfg, members: make([]memberState, cfg.Members), last: -1, goTry: -1,
 		known: map[string]bool{}, attributes: &attributeSet{},

@@ -118,8 +118,10 @@ func (w *WriterLeader) published(err error) {
 func (w *WriterLeader) contribute(k int, c *Contribute) {
 	m := &w.members[k]
 	n := m.hello.Ranks
-	if len(c.Metadata) != n || len(c.Bytes) != n || len(c.Attributes) != 0 && len(c.Attributes) != n {
-		w.wrong(k, fmt.Sprintf("step of %d records, %d sizes and %d attribute records for %d ranks", len(c.Metadata), len(c.Bytes), len(c.Attributes), n))
+	some := func(length int) bool { return length == 0 || length == n }
+	if len(c.Metadata) != n || len(c.Bytes) != n || !some(len(c.Attributes)) || !some(len(c.Native)) {
+		w.wrong(k, fmt.Sprintf("step of %d records, %d sizes, %d attribute records and %d places for %d ranks",
+			len(c.Metadata), len(c.Bytes), len(c.Attributes), len(c.Native), n))
 		return
 	}
 	w.learn(c.Formats)

@@ -66,7 +66,7 @@ func (w *WriterLeader) Reader(k ReaderKey) Counts {
 		return Counts{}
 	}
 	c := Counts{
-		Active: r.state == attending, Observer: r.observer,
+		Active: r.state == attending, Observer: r.observer, Plane: r.plane,
 		Sent: r.sent, Released: r.released, Dropped: r.dropped, Lag: w.lag(r), Held: r.held.len(),
 	}
 	for _, s := range r.held.live() {

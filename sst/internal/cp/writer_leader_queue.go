@@ -1,6 +1,10 @@
 package cp
 
-import "github.com/weft-fabric/weft/internal/wire/sstmsg"
+import (
+	"slices"
+
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+)
 
 // stepUse is why a step is kept.
 type stepUse uint8
@@ -16,12 +20,13 @@ const (
 type heldStep struct {
 	number     int64
 	metadata   []sstmsg.Block
-	attributes *attributeSet // as of this step
-	formats    int           // length of WriterLeader.formats as of this step
-	bytes      []uint64      // of each rank
-	size       uint64        // of all ranks
-	longest    uint64        // of bytes
-	coarse     bool          // its arrays are large, as far as the metadata tell
+	native     []sstmsg.Block // where the data of each rank lies, nil if nobody can look at any
+	attributes *attributeSet  // as of this step
+	formats    int            // length of WriterLeader.formats as of this step
+	bytes      []uint64       // of each rank
+	size       uint64         // of all ranks
+	longest    uint64         // of bytes
+	coarse     bool           // its arrays are large, as far as the metadata tell
 
 	refs     int  // readers that it is kept for
 	looks    int  // observers that have it
@@ -105,6 +110,7 @@ func (w *WriterLeader) newStep() *heldStep {
 			s.metadata = append(s.metadata, w.members[k].share.Metadata...)
 		}
 	}
+	s.native = w.places()
 	s.coarse = coarse(s.metadata, s.size)
 	for k := range w.members {
 		s.bytes = append(s.bytes, w.members[k].share.Bytes...)
@@ -119,6 +125,23 @@ func (w *WriterLeader) newStep() *heldStep {
 		q.open.push(s)
 	}
 	return s
+}
+
+// places puts together what the shares of the members say about where their data
+// lies, nil if that is nothing.
+func (w *WriterLeader) places() []sstmsg.Block {
+	var all []sstmsg.Block
+	for k := range w.members {
+		m := &w.members[k]
+		if !slices.ContainsFunc(m.share.Native, func(b sstmsg.Block) bool { return b.Data.Len() > 0 }) {
+			continue
+		}
+		if all == nil {
+			all = make([]sstmsg.Block, w.ranks)
+		}
+		copy(all[m.base:], m.share.Native)
+	}
+	return all
 }
 
 // coarseness is how many bytes of data a byte of metadata must stand for in a step
@@ -185,7 +208,7 @@ func (w *WriterLeader) freeStep(s *heldStep) {
 	}
 	w.toAll(&Free{s.number})
 	w.emit(Changed{})
-	s.metadata, s.attributes = nil, nil
+	s.metadata, s.native, s.attributes = nil, nil, nil
 	q.free = append(q.free, s)
 }
 

@@ -30,6 +30,8 @@ type attendee struct {
 
 	state     attendance
 	weft      bool
+	plane     string // what it has registered for, then what it says
+	planed    bool   // it has said it
 	observer  bool
 	preload   bool
 	insists   bool // on pushes, whatever the size
@@ -80,8 +82,13 @@ func (w *WriterLeader) register(e Register) {
 			len(e.Msg.CP), len(e.Msg.Evpath), w.open, ErrProtocol, errUnexpected))
 		return
 	}
+	plane := cmp.Or(e.Msg.Plane, PlaneEvpath)
+	if !slices.Contains(w.cfg.Planes, plane) || plane != PlaneEvpath && !e.Weft {
+		w.refuse(e, fmt.Errorf("ReaderRegister for the data plane %q, this writer serves %q: %w: %w", plane, w.cfg.Planes, ErrProtocol, errUnexpected))
+		return
+	}
 	r := &attendee{
-		key: e.Reader, msg: e.Msg, contact: e.Contact, controlID: e.Msg.CP[0].ReaderID, weft: e.Weft,
+		key: e.Reader, msg: e.Msg, contact: e.Contact, controlID: e.Msg.CP[0].ReaderID, weft: e.Weft, plane: plane,
 		observer: e.Msg.Observer != 0, preload: w.cfg.Preload && e.Msg.SpecPreload != 0, insists: e.Msg.SpecPreload >= pushAlways,
 		control: make([]int64, w.ranks), data: make([]int64, w.ranks),
 		admitted: make([]bool, len(w.members)), missing: len(w.members), lastSent: -1,
@@ -89,7 +96,7 @@ func (w *WriterLeader) register(e Register) {
 	at, _ := w.seat(r.key)
 	w.readers = slices.Insert(w.readers, at, r)
 	w.keepFor(r)
-	w.toAll(&Admit{Reader: r.key, Ranks: e.Msg.Evpath, Weft: e.Weft, Observer: r.observer})
+	w.toAll(&Admit{Reader: r.key, Ranks: e.Msg.Evpath, Weft: e.Weft, Observer: r.observer, Plane: plane})
 }
 
 // refuse does not let a reader in. It may not have told us how to answer it.
@@ -150,7 +157,10 @@ func (w *WriterLeader) answer(r *attendee) {
 		for range hello.Ranks {
 			rank := len(m.CP)
 			m.CP = append(m.CP, sstmsg.CPWriter{Contact: contact, WriterID: r.control[rank]})
-			m.Evpath = append(m.Evpath, sstmsg.EvpathWriter{Contact: w.planeInfo(rank), WriterID: r.data[rank]})
+			m.Evpath = append(m.Evpath, sstmsg.EvpathWriter{Contact: planeInfo(r.plane, rank), WriterID: r.data[rank]})
+			if r.plane == PlaneNative {
+				m.Native = append(m.Native, sstmsg.NativeWriter{Contact: hello.Native})
+			}
 		}
 	}
 	// An earlier step, given back by another reader, is not for it any more: a real
@@ -163,8 +173,8 @@ func (w *WriterLeader) answer(r *attendee) {
 
 // planeInfo is a text about a rank's data plane, which nobody parses. It must not
 // be empty: real readers crash without one.
-func (w *WriterLeader) planeInfo(rank int) string {
-	return fmt.Sprintf("weft %s rank %d", w.cfg.Plane, rank)
+func planeInfo(plane string, rank int) string {
+	return fmt.Sprintf("weft %s rank %d", plane, rank)
 }
 
 // firstFor returns the number of the first step that the reader may get.
@@ -190,6 +200,10 @@ func (w *WriterLeader) fromReader(k ReaderKey, msg sstmsg.Message) {
 	case *sstmsg.ReaderClose:
 		w.drop(r, nil, false)
 		return
+	case *sstmsg.ReaderPlane:
+		if r.state == answered && w.replane(r, m.Plane) {
+			return
+		}
 	case *sstmsg.ReaderActivate:
 		if r.state != admitting {
 			w.activate(r)
@@ -207,6 +221,25 @@ func (w *WriterLeader) fromReader(k ReaderKey, msg sstmsg.Message) {
 		}
 	}
 	w.expel(r, sstmsg.CloseFailed, fmt.Errorf("%s: %w: %w", sstmsg.Name(msg), ErrProtocol, errUnexpected))
+}
+
+// replane notes which plane a reader of the native one turns out to have: it says
+// so once. The members hear of it if it is another one. ok is false if it says what
+// it must not.
+func (w *WriterLeader) replane(r *attendee, plane string) (ok bool) {
+	if r.planed || r.plane != PlaneNative || plane != PlaneNative && plane != PlaneEvpath && plane != PlaneMixed {
+		return false
+	}
+	r.planed = true
+	if plane == r.plane {
+		return true
+	}
+	r.plane = plane
+	if !w.drained {
+		w.toAll(&Replane{r.key, plane})
+	}
+	w.emit(Changed{})
+	return true
 }
 
 // activate sends what has been kept for the reader.
@@ -249,6 +282,9 @@ func (w *WriterLeader) send(r *attendee, s *heldStep) {
 		Metadata:   s.metadata,
 		Attributes: w.attributesFor(r, s),
 	}
+	if r.plane != PlaneEvpath {
+		m.Native = s.native
+	}
 	if s.formats > r.formats {
 		m.Formats = w.formats[r.formats:s.formats:s.formats]
 		r.formats = s.formats
@@ -273,10 +309,10 @@ func (w *WriterLeader) send(r *attendee, s *heldStep) {
 const pushAlways = 2
 
 // pushes reports whether the blocks of a step, which the reader is about to be
-// sent, go to it unasked.
+// sent, go to it unasked. Who can look at them is never pushed any.
 func (w *WriterLeader) pushes(r *attendee, s *heldStep) bool {
 	switch {
-	case !r.preload || w.cfg.MaxPush > 0 && s.longest > w.cfg.MaxPush:
+	case !r.preload || r.plane != PlaneEvpath || w.cfg.MaxPush > 0 && s.longest > w.cfg.MaxPush:
 		return false
 	case w.cfg.AskFrom == 0 || !r.weft || r.insists || s.longest < w.cfg.AskFrom || !s.coarse:
 		return true

@@ -109,7 +109,7 @@ func TestWriterCohortFails(t *testing.T) {
 func TestWriterResponse(t *testing.T) {
 	w := NewWriterLeader(WriterConfig{
 		Members: 3, Contact: "here", Wire: sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5},
-		Plane: "evpath",
+		Planes: []string{PlaneNative, PlaneEvpath},
 	})
 	w.Handle(FromMember{0, &WriterHello{Ranks: 2, Contact: "here"}})
 	w.Handle(FromMember{1, &WriterHello{Ranks: 1, Contact: "there"}})
@@ -148,7 +148,7 @@ func TestWriterAdmit(t *testing.T) {
 	s := newWriterScript(t, nil)
 	e := writerScriptRegister(1, []string{"weft"})
 	got := s.leader.Handle(e)[0]
-	if d := cmp.Diff(ToAll{&Admit{Reader: 1, Ranks: e.Msg.Evpath, Weft: true}}, got); d != "" {
+	if d := cmp.Diff(ToAll{&Admit{Reader: 1, Ranks: e.Msg.Evpath, Weft: true, Plane: PlaneEvpath}}, got); d != "" {
 		t.Error(d)
 	}
 	for name, m := range map[string]*sstmsg.ReaderRegister{
@@ -195,9 +195,9 @@ func TestWriterCounts(t *testing.T) {
 	}
 	w := s.leader
 	for k, want := range map[ReaderKey]Counts{
-		1: {Active: true, Sent: 2, Released: 1, Dropped: 2, Held: 1, HeldBytes: 7, Lag: 3},
-		2: {Held: 2, HeldBytes: 17, Lag: 2},
-		3: {Active: true, Observer: true, Sent: 1, Dropped: 3, Held: 1, HeldBytes: 10, Lag: 4},
+		1: {Active: true, Plane: PlaneEvpath, Sent: 2, Released: 1, Dropped: 2, Held: 1, HeldBytes: 7, Lag: 3},
+		2: {Plane: PlaneEvpath, Held: 2, HeldBytes: 17, Lag: 2},
+		3: {Active: true, Observer: true, Plane: PlaneEvpath, Sent: 1, Dropped: 3, Held: 1, HeldBytes: 10, Lag: 4},
 		7: {},
 	} {
 		if d := cmp.Diff(want, w.Reader(k)); d != "" {

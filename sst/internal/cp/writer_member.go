@@ -115,6 +115,8 @@ func (m *WriterMember) fromLeader(msg Message) {
 		m.emit(Changed{})
 	case *Admit:
 		m.emit(AdmitReader{msg})
+	case *Replane:
+		m.emit(ReplaneReader{msg.Reader, msg.Plane})
 	case *Dismiss:
 		m.emit(DismissReader{msg.Reader})
 	case *Welcome:

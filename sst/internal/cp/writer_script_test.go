@@ -17,11 +17,15 @@ import (
 //
 //	reader 1, weft 1, observer 1   a reader registers, and the members admit it;
 //	                               "preload" after it asks for that, "insist" for more
-//	register 1, admit 1 0          the same in two parts; admit is by one member
+//	native 1, nativeobserver 1     the same of the native plane
+//	register 1, admit 1 0          the same in two parts; admit is by one member; a plane
+//	                               after register is what it registers for
+//	says 1 mixed                   a reader says which plane it has
 //	activate 1, release 1 7        what readers say; also ask, leave, lock
 //	lose 1                         its link is gone
 //	step, step 40 +f @a            every member ends a step: of 40 bytes in all, with a
-//	                               new format f and a new attribute a of rank 0;
+//	                               new format f and a new attribute a of rank 0; &x: the
+//	                               data of rank 0 lie at x;
 //	                               "metadata 9" at the end: with so many bytes of that
 //	share 1, share 1 40 +f @a      one member does
 //	withdraw 1, regret 1           one member gives up a step that it has begun, or ended
@@ -37,13 +41,13 @@ type writerScript struct {
 
 func newWriterScript(t *testing.T, change func(*WriterConfig)) *writerScript {
 	t.Helper()
-	cfg := WriterConfig{Members: 1, Contact: "here", Plane: "evpath", Wire: sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5}}
+	cfg := WriterConfig{Members: 1, Contact: "here", Planes: []string{PlaneEvpath}, Wire: sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5}}
 	if change != nil {
 		change(&cfg)
 	}
 	s := &writerScript{t: t, cfg: cfg, leader: NewWriterLeader(cfg), tries: make([]int64, cfg.Members)}
 	for k := range cfg.Members {
-		s.leader.Handle(FromMember{k, &WriterHello{Ranks: 1, Contact: fmt.Sprint("rank ", k), Params: cfg.Params}})
+		s.leader.Handle(FromMember{k, &WriterHello{Ranks: 1, Contact: fmt.Sprint("rank ", k), Native: fmt.Sprint("n", k), Params: cfg.Params}})
 	}
 	s.leader.Handle(ContactPublished{})
 	return s
@@ -87,7 +91,7 @@ func (s *writerScript) do(words []string) []string {
 	}
 	says := func(m sstmsg.Message) []string { return s.handle(FromReader{key, m}) }
 	switch words[0] {
-	case "reader", "weft", "observer":
+	case "reader", "weft", "observer", "native", "nativeobserver":
 		out := s.handle(writerScriptRegister(key, words))
 		for k := range s.cfg.Members {
 			out = append(out, s.admit(k, key)...)
@@ -97,6 +101,8 @@ func (s *writerScript) do(words []string) []string {
 		return s.handle(writerScriptRegister(key, words))
 	case "admit":
 		return s.admit(arg(2), key)
+	case "says":
+		return says(&sstmsg.ReaderPlane{Plane: words[2]})
 	case "activate":
 		return says(&sstmsg.ReaderActivate{})
 	case "release":
@@ -155,16 +161,21 @@ func writerScriptRegister(k ReaderKey, words []string) Register {
 		CP:        []sstmsg.CPReader{{Contact: "r", ReaderID: int64(100 + k)}},
 		Evpath:    []sstmsg.EvpathReader{{Contact: "r", ReaderID: int64(200 + k)}},
 	}
-	if words[0] == "observer" {
+	if strings.HasSuffix(words[0], "observer") {
 		m.Observer = 1
 	}
-	switch words[len(words)-1] {
+	if strings.HasPrefix(words[0], "native") {
+		m.Plane = PlaneNative
+	}
+	switch last := words[len(words)-1]; last {
+	case PlaneEvpath, PlaneNative, PlaneMixed:
+		m.Plane = last
 	case "preload":
 		m.SpecPreload = 1
 	case "insist":
 		m.SpecPreload = pushAlways
 	}
-	return Register{Reader: k, Msg: m, Contact: "us", Weft: words[0] == "weft" || words[0] == "observer"}
+	return Register{Reader: k, Msg: m, Contact: "us", Weft: words[0] == "weft" || m.Observer != 0 || m.Plane != ""}
 }
 
 func (s *writerScript) handle(e WriterEvent) []string {
@@ -192,6 +203,8 @@ func (s *writerScript) share(k int, words []string) []string {
 			c.Formats = append(c.Formats, sstmsg.FormatBlock{ID: sstmsg.ByteBlob([]byte(w[1:]))})
 		case 'f':
 			c.Full = true
+		case '&':
+			c.Native = []sstmsg.Block{{Data: sstmsg.ByteBlob([]byte(w[1:]))}}
 		case '@':
 			c.Attributes = []sstmsg.Blob{sstmsg.ByteBlob([]byte(w[1:]))}
 		default:

@@ -21,7 +21,8 @@ type writerSimShare struct {
 	formats    []string // every format that the member has used so far
 	attributes []string // of each rank, as of this try
 	sizes      []uint64
-	full       bool // the member has no room for it yet
+	places     []string // where the data of each rank lie, nil if nowhere
+	full       bool     // the member has no room for it yet
 }
 
 // writerSimMember is a member, its process and its channel to the leader.
@@ -37,7 +38,8 @@ type writerSimMember struct {
 
 	data     map[int64]*writerSimShare // by step: what readers may ask for
 	admitted map[ReaderKey]bool
-	admits   []*Admit // to be answered
+	planes   map[ReaderKey]string // of the readers that it knows
+	admits   []*Admit             // to be answered
 	formats  []string
 	attrs    []string
 	share    *writerSimShare // of the newest try
@@ -72,13 +74,14 @@ type writerSim struct {
 	shares     map[int64]map[int]*writerSimShare // that have reached the leader, by try and member
 	over       map[int]bool                      // members whose Finished has reached it
 	names      int
+	seen       map[string]bool // what the history was about
 }
 
 func newWriterSim(t *rapid.T) *writerSim {
-	s := &writerSim{t: t, goTry: -1, shares: map[int64]map[int]*writerSimShare{}, over: map[int]bool{}}
+	s := &writerSim{t: t, goTry: -1, shares: map[int64]map[int]*writerSimShare{}, over: map[int]bool{}, seen: map[string]bool{}}
 	pick := func(name string, list ...int) int { return list[s.below(name, len(list))] }
 	cfg := WriterConfig{
-		Members: pick("members", 1, 2, 3, 5), Contact: "here", Params: "p", Plane: "evpath",
+		Members: pick("members", 1, 2, 3, 5), Contact: "here", Params: "p", Planes: writerSimPlanes[pick("planes", 0, 1, 1, 1, 1, 1, 1, 2)],
 		Rendezvous:      pick("rendezvous", 0, 0, 1, 2),
 		QueueLimit:      pick("limit", 0, 1, 1, 2, 3),
 		QueueLimitBytes: uint64(pick("bytes", 0, 0, 10, 25)),
@@ -98,7 +101,7 @@ func newWriterSim(t *rapid.T) *writerSim {
 	s.model.reset(s)
 	ranks := 0
 	for i := range cfg.Members {
-		m := &writerSimMember{id: i, ranks: 1, data: map[int64]*writerSimShare{}, admitted: map[ReaderKey]bool{}}
+		m := &writerSimMember{id: i, ranks: 1, data: map[int64]*writerSimShare{}, admitted: map[ReaderKey]bool{}, planes: map[ReaderKey]string{}}
 		if i > 0 {
 			m.ranks = pick("ranks", 1, 1, 0, 2)
 		}
@@ -106,7 +109,7 @@ func newWriterSim(t *rapid.T) *writerSim {
 		ranks += m.ranks
 		m.attrs = make([]string, m.ranks)
 		m.machine = NewWriterMember(MemberConfig{
-			Hello:        WriterHello{Ranks: m.ranks, Contact: []string{"here", "there"}[s.below("contact", 2)], Params: "p"},
+			Hello:        WriterHello{Ranks: m.ranks, Contact: []string{"here", "there"}[s.below("contact", 2)], Native: []string{"", fmt.Sprint("native ", i)}[s.below("native", 2)], Params: "p"},
 			BlockInBegin: cfg.BlockInBegin,
 		})
 		s.members = append(s.members, m)
@@ -150,13 +153,22 @@ func (s *writerSim) member(m *writerSimMember, e WriterMemberEvent) {
 		case AdmitReader:
 			m.admits = append(m.admits, a.Admit)
 			m.admitted[a.Reader] = true
+			m.planes[a.Reader] = a.Plane
+			if r := s.byKey(a.Reader); a.Plane != r.registered {
+				s.t.Fatalf("member %d is told that reader %d has registered for %q, it has for %s", m.id, a.Reader, a.Plane, r.registered)
+			}
+		case ReplaneReader:
+			if !m.admitted[a.Reader] || m.planes[a.Reader] != PlaneNative || a.Plane == PlaneNative {
+				s.t.Fatalf("member %d is told that reader %d has plane %s, admitted %v, before %q", m.id, a.Reader, a.Plane, m.admitted[a.Reader], m.planes[a.Reader])
+			}
+			m.planes[a.Reader] = a.Plane
 		case DismissReader:
 			if !m.admitted[a.Reader] {
 				s.t.Fatalf("member %d was told to dismiss a stranger", m.id)
 			}
 			delete(m.admitted, a.Reader)
 		case PushStep:
-			if m.data[a.Step] == nil || !m.admitted[a.Reader] {
+			if m.data[a.Step] == nil || !m.admitted[a.Reader] || m.planes[a.Reader] != PlaneEvpath {
 				s.t.Fatalf("member %d was told to push step %d to %d: held %v, admitted %v", m.id, a.Step, a.Reader, m.data[a.Step], m.admitted[a.Reader])
 			}
 		case FreeStep:
@@ -236,6 +248,11 @@ func (s *writerSim) end(m *writerSimMember) {
 		share.sizes = append(share.sizes, size)
 		c.Metadata = append(c.Metadata, sstmsg.Block{Data: sstmsg.ByteBlob(fmt.Appendf(nil, "m%d t%d", m.base+len(c.Metadata), share.try))})
 	}
+	if share.places = s.places(m); share.places != nil {
+		for _, p := range share.places {
+			c.Native = append(c.Native, sstmsg.Block{Data: sstmsg.ByteBlob([]byte(p))})
+		}
+	}
 	c.Bytes = append([]uint64{}, share.sizes...)
 	c.Full, m.crammed = share.full, share.full
 	m.share = share
@@ -244,6 +261,21 @@ func (s *writerSim) end(m *writerSimMember) {
 	}
 	m.data[m.machine.NextStep()] = share
 	s.member(m, EndTry{c})
+}
+
+// places draws where the data of a member's ranks lie: all, some or none of them
+// where a reader can look.
+func (s *writerSim) places(m *writerSimMember) []string {
+	if s.coin("heap") {
+		return nil
+	}
+	list := make([]string, m.ranks)
+	for i := range list {
+		if s.below("place", 4) > 0 {
+			list[i] = fmt.Sprintf("p%d t%d", m.base+i, m.tries-1)
+		}
+	}
+	return list
 }
 
 // room ends a shortage.
@@ -375,7 +407,18 @@ func (s *writerSim) told(msg Message) {
 	case *Started:
 		s.started = true
 	case *Push:
-		s.byKey(msg.Reader).pushed = append(s.byKey(msg.Reader).pushed, msg.Step)
+		r := s.byKey(msg.Reader)
+		r.pushed = append(r.pushed, msg.Step)
+		if r.plane != PlaneEvpath {
+			s.t.Fatalf("step %d is pushed to reader %d of plane %s", msg.Step, r.key, r.plane)
+		}
+		s.saw("push after native", r.registered == PlaneNative)
+	case *Replane:
+		r := s.byKey(msg.Reader)
+		if r.active || !r.planed || msg.Plane != r.plane || msg.Plane == PlaneNative {
+			s.t.Fatalf("reader %d has plane %s, which it says is %q; active %v", r.key, msg.Plane, r.plane, r.active)
+		}
+		s.saw("replane", true)
 	case *Free:
 		s.model.free(msg.Step)
 	case *Drained:
@@ -394,6 +437,12 @@ func (s *writerSim) contact(err error) {
 		s.lead(ContactPublished{err})
 	}
 }
+
+// saw notes what the history was about.
+func (s *writerSim) saw(what string, is bool) { s.seen[what] = s.seen[what] || is }
+
+// writerSimPlanes are what a writer may serve.
+var writerSimPlanes = [][]string{{PlaneEvpath}, {PlaneNative, PlaneEvpath}, {PlaneNative}}
 
 // kill ends a member's process; what it has sent may be lost. With member 0 goes
 // the leader.

@@ -242,6 +242,7 @@ func (m *writerSimModel) keptFor(r *writerSimReader) []int64 {
 // content checks that a step is what the members put into it, all of the same try.
 func (m *writerSimModel) content(r *writerSimReader, msg *sstmsg.TimestepMetadata) {
 	s, st := m.s, m.steps[msg.Step]
+	m.checkPlaces(r, st, msg)
 	for _, member := range s.members {
 		share := st.shares[member.id]
 		for i := range member.ranks {
@@ -258,6 +259,31 @@ func (m *writerSimModel) content(r *writerSimReader, msg *sstmsg.TimestepMetadat
 			if !r.known[id] {
 				s.t.Fatalf("step %d came to reader %d without format %s", msg.Step, r.key, id)
 			}
+		}
+	}
+}
+
+// checkPlaces: who can look is told where the data of each rank lie, if any lie
+// where one can look, and nobody else is.
+func (m *writerSimModel) checkPlaces(r *writerSimReader, st *writerSimStep, msg *sstmsg.TimestepMetadata) {
+	s := m.s
+	want, some := make([]string, len(msg.Metadata)), false
+	for _, member := range s.members {
+		for i, p := range st.shares[member.id].places {
+			want[member.base+i] = p
+			some = some || p != ""
+		}
+	}
+	s.saw("places for a reader of plane "+r.plane, some)
+	if r.plane == PlaneEvpath || !some {
+		if msg.Native != nil {
+			s.t.Fatalf("step %d to reader %d of plane %s has places %v", msg.Step, r.key, r.plane, msg.Native)
+		}
+		return
+	}
+	for rank := range want {
+		if len(msg.Native) != len(want) || string(msg.Native[rank].Data.Bytes()) != want[rank] {
+			s.t.Fatalf("step %d to reader %d of plane %s: places %v, want %q", msg.Step, r.key, r.plane, msg.Native, want)
 		}
 	}
 }
@@ -491,7 +517,7 @@ func (m *writerSimModel) checkReaders() {
 		}
 		got := m.s.leader.Reader(r.key)
 		want := Counts{
-			Active: r.active, Observer: r.observer, Sent: int64(len(r.whole)), Released: int64(len(r.returned)),
+			Active: r.active, Observer: r.observer, Plane: r.plane, Sent: int64(len(r.whole)), Released: int64(len(r.returned)),
 			Dropped: int64(len(r.hollow)), Lag: m.counts(r),
 		}
 		for _, st := range m.steps {

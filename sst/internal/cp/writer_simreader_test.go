@@ -15,10 +15,15 @@ type writerSimReader struct {
 	weft     bool
 	observer bool
 	preload  bool
-	up       []sstmsg.Message // under way to the writer
-	down     []sstmsg.Message // under way to the reader
-	cut      bool             // the link is broken, which the writer learns after what is under way
-	gone     bool             // the writer has dropped it
+
+	registered string // the plane that it has registered for
+	planed     bool   // the writer has heard ReaderPlane
+	plane      string // as the writer knows it
+
+	up   []sstmsg.Message // under way to the writer
+	down []sstmsg.Message // under way to the reader
+	cut  bool             // the link is broken, which the writer learns after what is under way
+	gone bool             // the writer has dropped it
 
 	// As the writer's messages have it.
 	answered bool
@@ -64,9 +69,21 @@ func (s *writerSim) joinReader() {
 		observer: weft && s.below("observer", 3) == 0,
 		preload:  s.coin("asks for preload"),
 	}
+	has := ""
+	if weft {
+		has = []string{"native,evpath", "native,evpath", "", "evpath", "native"}[s.below("planes", 5)]
+	}
+	plane, ok := ChoosePlane(has, s.cfg.Planes)
+	if !ok {
+		return // it goes, and the leader never hears of it
+	}
+	r.registered, r.plane = plane, plane
 	m := &sstmsg.ReaderRegister{
 		CP:     []sstmsg.CPReader{{Contact: "r", ReaderID: int64(100 + r.key)}, {Contact: "r2", ReaderID: 9}},
 		Evpath: []sstmsg.EvpathReader{{Contact: "r", ReaderID: int64(200 + r.key)}, {Contact: "r2", ReaderID: 10}},
+	}
+	if weft {
+		m.Plane = plane
 	}
 	if r.observer {
 		m.Observer = 1
@@ -125,6 +142,9 @@ func (r *writerSimReader) checkResponse(s *writerSim, m *sstmsg.WriterResponse) 
 		s.t.Fatalf("reader %d was answered twice", r.key)
 	}
 	r.answered, r.next = true, m.NextStep
+	if native := len(m.Native); r.registered == PlaneNative && native != len(m.CP) || r.registered != PlaneNative && m.Native != nil {
+		s.t.Fatalf("%d native contacts of %d ranks for a reader that registered for %s", native, len(m.CP), r.registered)
+	}
 	for _, member := range s.members {
 		for i := range member.ranks {
 			rank := member.base + i
@@ -134,6 +154,9 @@ func (r *writerSimReader) checkResponse(s *writerSim, m *sstmsg.WriterResponse) 
 			}
 			if want := (sstmsg.CPWriter{Contact: contact, WriterID: int64(1000*int(r.key) + rank)}); m.CP[rank] != want {
 				s.t.Fatalf("rank %d: control %+v, want %+v", rank, m.CP[rank], want)
+			}
+			if m.Native != nil && m.Native[rank].Contact != member.machine.cfg.Hello.Native {
+				s.t.Fatalf("rank %d: native contact %q, want %q", rank, m.Native[rank].Contact, member.machine.cfg.Hello.Native)
 			}
 			if got := m.Evpath[rank]; got.WriterID != int64(1000*int(r.key)+500+rank) || got.Contact == "" {
 				s.t.Fatalf("rank %d: data %+v", rank, got)
@@ -154,8 +177,8 @@ func (r *writerSimReader) checkStep(s *writerSim, m *sstmsg.TimestepMetadata) {
 	}
 	if m.Metadata == nil {
 		r.hollow = append(r.hollow, m.Step)
-		if m.Formats != nil || len(m.Attributes) == 0 {
-			s.t.Fatalf("discarded step %d brings formats or no attribute list", m.Step)
+		if m.Formats != nil || m.Native != nil || len(m.Attributes) == 0 {
+			s.t.Fatalf("discarded step %d brings formats, places or no attribute list", m.Step)
 		}
 		return
 	}
@@ -220,6 +243,8 @@ func (s *writerSim) fromReader(r *writerSimReader) {
 	m := r.up[0]
 	r.up = r.up[1:]
 	switch m := m.(type) {
+	case *sstmsg.ReaderPlane:
+		r.planed, r.plane = true, m.Plane
 	case *sstmsg.ReaderActivate:
 		r.active = true
 		r.from = s.leader.NextStep()
@@ -269,6 +294,9 @@ func (s *writerSim) readerActs(r *writerSimReader) {
 	switch {
 	case r.answered && !r.activated && len(r.down) == 0:
 		r.activated = true
+		if r.registered == PlaneNative && s.below("says its plane", 8) > 0 {
+			r.say(&sstmsg.ReaderPlane{WriterID: 1, Plane: []string{PlaneNative, PlaneMixed, PlaneEvpath}[s.below("plane", 3)]})
+		}
 		r.say(&sstmsg.ReaderActivate{WriterID: 1})
 	case len(r.has) > 0 && (s.settling || s.cfg.Distribution != OnDemand || s.coin("release")):
 		i := 0
