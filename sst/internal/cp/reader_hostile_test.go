@@ -79,9 +79,12 @@ func (h *readerHostile) event() ReaderEvent {
 	case 6, 7, 8, 9:
 		h.member()
 		m := evenly(h.t, 1, "member")
-		return []ReaderEvent{memberHello(m), asks(m, small("index")), memberReleases(m, small("step")), memberHello(0), memberHello(1), locks(m), asks(m, small("index")), memberReleases(m, small("step")),
+		return []ReaderEvent{
+			memberHello(m), asks(m, small("index")), memberReleases(m, small("step")), memberHello(0), memberHello(1), locks(m), asks(m, small("index")), memberReleases(m, small("step")),
 			hasTried(0, small("try"), evenly(h.t, 1, "native")), hasTried(m, 1, 2), hasTried(m, small("try"), 2), hasTried(m, 1, 2), hasTried(m, 1, 0), hasTried(m, 1, 1),
-			FromMember{m, &Routed{Try: 1, Native: int(small("native"))}}, memberLeaves(m)}[evenly(h.t, 4, "message")]
+			FromMember{m, &Routed{Try: 1, Native: int(small("native"))}},
+			memberLeaves(m),
+		}[evenly(h.t, 4, "message")]
 	}
 	return h.message(small("number"))
 }
@@ -105,8 +108,17 @@ func (h *readerHostile) message(n int64) ReaderEvent {
 func (h *readerHostile) member() {
 	n := int64(evenly(h.t, 2, "number"))
 	list := []ReaderMemberEvent{
-		MemberStart{}, told(&TryRoutes{Try: n}), RoutesTried{&Routed{Try: n}}, toldOpened(), gives(n, n), givesNot(n, n), told(&StepTo{}), toldEnd(nil), toldEnd(ErrEvicted), toldGone(),
-		Next{}, Next{}, Retain{n}, Release{n}, Lock{}, told(&Go{}), told(&ReaderOpened{}), Next{},
+		MemberStart{},
+		told(&TryRoutes{Try: n}),
+		RoutesTried{&Routed{Try: n}},
+		toldOpened(), gives(n, n), givesNot(n, n), told(&StepTo{}), toldEnd(nil), toldEnd(ErrEvicted), toldGone(),
+		Next{},
+		Next{},
+		Retain{n},
+		Release{n},
+		Lock{},
+		told(&Go{}), told(&ReaderOpened{}),
+		Next{},
 	}
 	h.m.Handle(list[evenly(h.t, 5, "member's event")%len(list)])
 }
