@@ -30,7 +30,7 @@ func TestLargeBlocksAreAskedFor(t *testing.T) {
 			name := streamName(t)
 			w := create(t, name, sst.WriterConfig{Params: sst.Params{SpeculativePreloadMode: c.writer}})
 			x := define(t, w, c.n)
-			r := attach(t, name, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: c.reader}})
+			r := attach(t, name, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: c.reader, DataTransport: "evpath"}})
 			if policy := w.Info().Policy; policy.AskFrom != map[string]uint64{"Auto": 1 << 20}[c.writer] || policy.Preload != (c.writer != "Off") {
 				t.Errorf("%+v", policy)
 			}
@@ -102,7 +102,7 @@ func TestManyArraysArePushed(t *testing.T) {
 		}
 		all = append(all, v)
 	}
-	r := attach(t, name, sst.ReaderConfig{})
+	r := attach(t, name, sst.ReaderConfig{Params: sst.Params{DataTransport: "evpath"}})
 	testutil.Eventually(t, "the reader is active", func() bool { return w.Info().Readers[0].Active })
 	st, err := w.BeginStep(bounded(t))
 	if err != nil {

@@ -203,8 +203,8 @@ func TestStuckOtherRank(t *testing.T) {
 		return err
 	})
 	b = badRankOf(t, cohorts[1], "reader "+name+".sst")
-	b.say(0, &cp.ReaderHello{CP: sstmsg.CPReader{Contact: "nowhere", ReaderID: 1}, DP: sstmsg.EvpathReader{Contact: "nowhere", ReaderID: 2}})
-	r := attach(t, name, sst.ReaderConfig{Cohort: cohorts[0], CloseTimeout: soon})
+	b.say(0, &cp.ReaderHello{CP: sstmsg.CPReader{Contact: "nowhere", ReaderID: 1}, DP: sstmsg.EvpathReader{Contact: "nowhere", ReaderID: 2}, Params: "DataTransport=evpath"})
+	r := attach(t, name, sst.ReaderConfig{Cohort: cohorts[0], CloseTimeout: soon, Params: sst.Params{DataTransport: "evpath"}})
 	for range 3 {
 		x.must(t) // the stuck rank keeps the first
 	}

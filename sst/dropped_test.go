@@ -20,7 +20,7 @@ func TestReaderRankOutOfReach(t *testing.T) {
 	x := define(t, create(t, name, sst.WriterConfig{}), 10)
 	r := local(t, 2)
 	r.sessions[1] = newSession(t, sst.SessionConfig{AdvertiseAddr: netip.MustParseAddr("255.255.255.255")})
-	for rank, err := range r.open(bounded(t), name, all(sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: "On"}})) {
+	for rank, err := range r.open(bounded(t), name, all(sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: "On", DataTransport: "evpath"}})) {
 		if err != nil {
 			t.Fatalf("rank %d: %v", rank, err)
 		}

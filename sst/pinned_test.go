@@ -24,7 +24,7 @@ func readsNothing(t *testing.T, preload int32) {
 	name := streamName(t)
 	const n = 1 << 17 // 1 MiB a step
 	x := define(t, create(t, name, sst.WriterConfig{Params: sst.Params{QueueLimit: 2}}), n)
-	honest := attach(t, name, sst.ReaderConfig{})
+	honest := attach(t, name, sst.ReaderConfig{Params: sst.Params{DataTransport: "evpath"}})
 	r := dials(t, name)
 	r.query()
 	m := r.registration()

@@ -356,7 +356,7 @@ func TestF15NoLoss(t *testing.T) {
 	}
 	for rank, w := range c.writers {
 		for i, r := range w.Info().Readers {
-			if r.Served == 0 || r.Ranks != 1 || r.Plane != "evpath" || r.Addr == "" {
+			if (r.Served == 0) != (r.Plane == "native") || r.Ranks != 1 || r.Addr == "" {
 				t.Errorf("rank %d, reader %d: %+v", rank, i, r)
 			}
 		}

@@ -313,7 +313,7 @@ func TestWriterDiesForAll(t *testing.T) {
 	name := streamName(t)
 	s := quickSession(t)
 	x := define(t, create(t, name, sst.WriterConfig{Session: s, CloseTimeout: time.Millisecond}), 10)
-	c := attachRanks(t, name, ranks, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: "On"}})
+	c := attachRanks(t, name, ranks, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: "On", DataTransport: "evpath"}})
 	x.must(t)
 	steps := make([]*step.Step, ranks)
 	c.each(t, func(rank int, r *sst.Reader) (err error) {

@@ -174,7 +174,7 @@ func TestReaderCohort(t *testing.T) {
 					t.Parallel()
 					name := streamName(t)
 					x := define(t, create(t, name, sst.WriterConfig{Ranks: writers}), n)
-					c := attachRanks(t, name, ranks, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: mode}})
+					c := attachRanks(t, name, ranks, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: mode, DataTransport: "evpath"}})
 					for range steps {
 						if err := writeRanks(bounded(t), x, writers); err != nil {
 							t.Fatal(err)

@@ -431,7 +431,7 @@ func TestWriterRanks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := attach(t, name, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: mode}})
+			r := attach(t, name, sst.ReaderConfig{Params: sst.Params{SpeculativePreloadMode: mode, DataTransport: "evpath"}})
 			if got := r.Info(); got.Ranks != 3 || got.Plane != "evpath" || got.Preload != (mode == "On") {
 				t.Errorf("info %+v", got)
 			}
