@@ -124,7 +124,8 @@ type Link interface {
 
 // LinkInfo describes a link at one moment.
 type LinkInfo struct {
-	Local, Remote netip.AddrPort // ends of the connection
+	Peer          string         // the other side, for people: where it is
+	Local, Remote netip.AddrPort // ends of the connection; zero of a link over a fabric
 	Inbound       bool           // the peer dialled
 	PeerCMID      uint32         // from the peer's handshake; cm.ID210 for 2.10
 	PeerPort      uint16         // on which the peer says it listens; 0: on none
