@@ -96,8 +96,8 @@ func (f *Fabric) attend() {
 	for _, l := range f.todo.late() {
 		l.fail("close", fmt.Errorf("%w: the peer has not said goodbye within %v", os.ErrDeadlineExceeded, f.config.CloseTimeout))
 	}
-	f.postAgain()
 	ended, stalled, unsaid := f.todo.take()
+	f.postAgain()
 	for _, s := range unsaid {
 		f.say(s.to, s.u)
 	}

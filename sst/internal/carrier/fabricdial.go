@@ -114,9 +114,8 @@ func (f *Fabric) leave(fl *fabricFlight, err error) {
 	}
 }
 
-// welcomed opens a link that was dialled. The peer may have another number than its
-// address: it was connected before, or its name stands for it. The caller has the turn.
-func (f *Fabric) welcomed(l *fabricLink, from fabric.Peer, u *unit) error {
+// welcomed opens a link that was dialled. The caller has the turn.
+func (f *Fabric) welcomed(l *fabricLink, u *unit) error {
 	if u.version != unitVersion {
 		return fmt.Errorf("%w: %d, not %d", ErrVersion, u.version, unitVersion)
 	}
@@ -130,7 +129,8 @@ func (f *Fabric) welcomed(l *fabricLink, from fabric.Peer, u *unit) error {
 	return nil
 }
 
-// adopt notes by which number the peer of a link is known that we have dialled.
+// adopt notes by which number the peer of a link is known that we have dialled. It may
+// be another than that of its address: it was connected before, or its name stands for it.
 func (f *Fabric) adopt(l *fabricLink, from fabric.Peer) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

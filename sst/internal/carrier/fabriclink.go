@@ -215,12 +215,32 @@ func (l *fabricLink) isOpen() bool {
 }
 
 // hasRoom reports whether reading is not held back. If it is, who sends will tell when
-// it is not any more.
+// it is not any more. When both sides hold each other up, the one that has dialled gives
+// way: else neither could go on.
 func (l *fabricLink) hasRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.full = l.queued > l.owner.config.MaxQueued
+	l.full = l.queued > l.owner.config.MaxQueued && !(l.key.dialled && l.write.held)
 	return !l.full
+}
+
+// holdPeer tells the peer to send nothing, or to go on. The caller has the turn.
+func (l *fabricLink) holdPeer(hold bool) {
+	l.mu.Lock()
+	l.write.holds = hold
+	l.pump()
+	l.unlock()
+}
+
+// heldByPeer takes in that the peer wants nothing, or something again.
+func (l *fabricLink) heldByPeer(held bool) {
+	l.mu.Lock()
+	l.write.held = held
+	l.pump()
+	l.unlock()
+	if len(l.read.held) > 0 { // both at once: see hasRoom
+		l.owner.todo.any.Store(true)
+	}
 }
 
 // PeerIsWeft implements Link: nobody else speaks this protocol.

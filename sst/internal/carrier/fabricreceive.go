@@ -63,8 +63,8 @@ func (f *Fabric) postAgain() {
 		return
 	}
 	switch err := f.postAll(); {
-	case errors.Is(err, fabric.ErrAgain): // there is other work: try after it
-		defer f.todo.any.Store(true)
+	case errors.Is(err, fabric.ErrAgain): // the queue will say when to try again
+		f.todo.any.Store(true)
 	case err != nil: // the endpoint was closed
 		f.breakOff(err)
 	}
@@ -128,6 +128,7 @@ func (f *Fabric) release() {
 type unitReading struct {
 	owner   *Fabric
 	next    uint32            // number of the unit that is due
+	welcome bool              // the hello was answered
 	early   map[uint32][]byte // units that were faster than it
 	formats formatTable
 	whole   assembly
@@ -175,7 +176,7 @@ func (l *fabricLink) arrived(from fabric.Peer, u *unit, length int) {
 		l.fail("read", ErrPeerClosed)
 		return
 	case u.seq == l.read.next:
-		err = l.inOrder(from, u)
+		err = l.inOrder(u)
 	default:
 		err = l.keepEarly(u)
 	}
@@ -207,11 +208,11 @@ func (l *fabricLink) leaving() bool {
 }
 
 // inOrder deals with the unit that is due, and with those that have waited for it.
-func (l *fabricLink) inOrder(from fabric.Peer, u *unit) error {
+func (l *fabricLink) inOrder(u *unit) error {
 	r := &l.read
 	for {
 		r.next++
-		if err := l.take(from, u); err != nil {
+		if err := l.take(u); err != nil {
 			return err
 		}
 		b, ok := r.early[r.next]
@@ -256,13 +257,19 @@ func (r *unitReading) keep(n int) error {
 }
 
 // take deals with a unit in its order.
-func (l *fabricLink) take(from fabric.Peer, u *unit) error {
+func (l *fabricLink) take(u *unit) error {
 	r := &l.read
+	switch first := l.key.dialled && !r.welcome; {
+	case first && u.kind == unitWelcome:
+		r.welcome = true
+		return l.owner.welcomed(l, u)
+	case first:
+		return fmt.Errorf("%w: %v before the answer to the hello", ErrProtocol, u.kind)
+	}
 	switch u.kind {
-	case unitWelcome:
-		if l.key.dialled && u.seq == 0 && r.next == 1 {
-			return l.owner.welcomed(l, from, u)
-		}
+	case unitHold, unitGo:
+		l.heldByPeer(u.kind == unitHold)
+		return nil
 	case unitGoodbye:
 		l.handAll()
 		return ErrPeerClosed
@@ -334,7 +341,9 @@ func (l *fabricLink) deliver(record []byte) error {
 			free()
 			return err
 		}
-		l.read.held = append(l.read.held, in)
+		if l.read.held = append(l.read.held, in); len(l.read.held) == 1 {
+			l.holdPeer(true)
+		}
 		l.list()
 	default:
 		l.hand(in)
@@ -377,6 +386,7 @@ func (l *fabricLink) handHeld() {
 		r.kept -= len(in.Data) + keepCost
 		l.hand(in)
 	}
+	l.holdPeer(false)
 }
 
 // handAll is handHeld when nothing more comes, so that there is nothing to hold back.

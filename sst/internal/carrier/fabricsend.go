@@ -26,6 +26,9 @@ type unitWriting struct {
 	seq     uint32 // of the next unit
 	out     int    // slots that are with the fabric
 	mute    bool   // the peer is gone: its end is told when all that it has sent was received
+	held    bool   // the peer wants nothing for now
+	holds   bool   // nothing is wanted of the peer
+	told    bool   // what it was told last
 	stalled bool   // who has the turn will go on
 	more    bool   // the last unit was to be published with the next
 	flat    []byte // memory for small units
@@ -42,7 +45,7 @@ func (l *fabricLink) goOn() {
 // pump hands units to the fabric as far as it takes them. The caller holds mu, and gives
 // it up by unlock.
 func (l *fabricLink) pump() {
-	for l.head < len(l.queue) && l.state != linkDown && !l.write.mute && !l.write.stalled && l.post() {
+	for l.state != linkDown && !l.write.mute && !l.write.stalled && l.post() {
 	}
 	if n := len(l.queue); l.head == n {
 		l.queue, l.head = l.queue[:0], 0
@@ -66,6 +69,12 @@ func (l *fabricLink) next(x *blob) (u unit, n int) {
 
 // post hands over one unit, and reports whether to go on. The caller holds mu.
 func (l *fabricLink) post() bool {
+	if w := &l.write; w.holds != w.told && !l.greeting {
+		return l.postHold()
+	}
+	if l.head == len(l.queue) || l.write.held {
+		return false
+	}
 	x := &l.queue[l.head]
 	u, n := l.next(x)
 	part, off := x.part, x.off
@@ -92,6 +101,31 @@ func (l *fabricLink) post() bool {
 		return true
 	}
 	x.part, x.off = part, off
+	l.notPosted(err)
+	return false
+}
+
+// postHold tells the peer to hold or to go on, before anything that is queued.
+func (l *fabricLink) postHold() bool {
+	kind := unitGo
+	if l.write.holds {
+		kind = unitHold
+	}
+	x := blob{kind: kind}
+	u, n := l.next(&x)
+	length, err := l.postSmall(&x, &u, n)
+	if err != nil {
+		l.notPosted(err)
+		return false
+	}
+	l.write.seq++
+	l.write.told = l.write.holds
+	l.stats.bytesOut.Add(uint64(length))
+	return true
+}
+
+// notPosted sees to what comes after a post that was refused. The caller holds mu.
+func (l *fabricLink) notPosted(err error) {
 	switch {
 	case errors.Is(err, fabric.ErrAgain):
 		l.write.stalled = true
@@ -104,7 +138,6 @@ func (l *fabricLink) post() bool {
 	default:
 		l.failLocked("write", cause(err))
 	}
-	return false
 }
 
 // postSmall posts a unit that the post copies.
@@ -125,7 +158,7 @@ func (l *fabricLink) postSmall(x *blob, u *unit, n int) (int, error) {
 // both can be published together.
 func (l *fabricLink) smallFollows() bool {
 	i := l.head + 1
-	return i < len(l.queue) && l.queue[i].size+blobHead <= int64(l.owner.inject)
+	return i < len(l.queue) && !l.write.held && l.queue[i].size+blobHead <= int64(l.owner.inject)
 }
 
 // postSlot posts a unit from a slot; its length is 0 if there is none to be had.

@@ -33,11 +33,13 @@ const (
 	unitRest                        // more of what began before
 	unitGoodbye                     // nothing more will come
 	unitEnd                         // this side has forgotten the link
+	unitHold                        // send no formats and records for now
+	unitGo                          // send them again
 )
 
 // String names the kind, as errors do.
 func (k unitKind) String() string {
-	names := [...]string{"", "hello", "welcome", "refusal", "format", "record", "rest", "goodbye", "end"}
+	names := [...]string{"", "hello", "welcome", "refusal", "format", "record", "rest", "goodbye", "end", "hold", "go"}
 	if int(k) < len(names) && k > 0 {
 		return names[k]
 	}
@@ -77,7 +79,7 @@ const (
 //	         refusal:        u32 version | u32 code
 //	         format, record: u64 length of all of it, 12 at least | its first bytes, one at least
 //	         rest:           one byte at least
-//	         goodbye, end:   nothing
+//	         goodbye, end, hold, go: nothing
 //
 // A format is its 12-byte ID and its body; a record begins with the ID of its format.
 type unit struct {
@@ -157,7 +159,7 @@ func (u *unit) parseBody(b []byte) error {
 		}
 		u.version, u.code = binary.LittleEndian.Uint32(body), refusalCode(binary.LittleEndian.Uint32(body[4:]))
 		return nil
-	case unitGoodbye, unitEnd:
+	case unitGoodbye, unitEnd, unitHold, unitGo:
 		return u.exactly(b, unitHead)
 	case unitFormat, unitRecord:
 		if len(b) <= blobHead {
