@@ -83,7 +83,7 @@ func (c FabricConfig) resolve() (FabricConfig, error) {
 //
 // Memory: 512 KiB for receiving from everybody. A link has its queue, formats, the record that is
 // arriving, of which no more is allocated than twice what has come and 256 KiB, and at most
-// 512 KiB of units that the peer has not taken. For a link that is held back, because its
+// 2 MiB of units that the peer has not taken, in arenas of the domain; all links keep 4 MiB of them for later. For a link that is held back, because its
 // peer does not take what is queued for it, 16 MiB or one record of that peer.
 //
 // Callbacks run with the turn (fabricturn.go) and no other lock: they may call any method of a

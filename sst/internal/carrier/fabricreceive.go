@@ -296,7 +296,12 @@ func (l *fabricLink) begin(u *unit) error {
 	}
 	w := &l.read.whole
 	w.kind, w.total = u.kind, int(u.total)
-	w.data = l.owner.buffers.get(min(w.total, firstBytes))[:0]
+	if w.total > firstBytes {
+		w.data = l.owner.buffers.reuse(w.total)[:0] // which is there already, so it may be used whatever the peer says
+	}
+	if cap(w.data) == 0 {
+		w.data = l.owner.buffers.get(min(w.total, firstBytes))[:0]
+	}
 	return l.more(u.data)
 }
 

@@ -17,7 +17,7 @@ import (
 
 const (
 	maxInject = 4 << 10 // the longest unit that a post copies, in bytes, where the provider takes so much
-	maxOut    = 8       // slots that the peer of a link has not taken
+	maxOut    = 32      // slots that the peer of a link has not taken
 	keepSlots = 64      // slots that are kept for the next use
 )
 
@@ -167,7 +167,7 @@ func (l *fabricLink) postSlot(x *blob, u *unit, n int) (int, error) {
 		return 0, nil
 	}
 	f := l.owner
-	s := f.slots.get()
+	s := f.slots.get(f.config.Domain)
 	b := x.take(u.Append(s.bytes[:0]), n)
 	s.link = l
 	err := f.config.Endpoint.Send(fabric.Op{
@@ -254,17 +254,41 @@ type slots struct {
 	free []int // those whose memory is kept come last
 }
 
-// slot has room for one unit.
+// slot has room for one unit. It lies in an arena if there is one: the peer takes the
+// unit from there, without a copy in between.
 type slot struct {
 	index int
 	bytes []byte
-	link  *fabricLink // that it is out for
+	arena *fabric.Memory // that bytes are of, or nil
+	link  *fabricLink    // that it is out for
 }
 
-func (s *slot) segment(n int) fabric.Segment { return fabric.Bytes(s.bytes[:n]) }
+// open gets memory for a slot.
+func (s *slot) open(d *fabric.Domain) {
+	if m, err := d.Alloc(maxUnit, fabric.PeerRead); err == nil {
+		s.arena, s.bytes = m, m.Bytes()
+		return
+	}
+	s.bytes = make([]byte, maxUnit)
+}
+
+// close gives it back; a unit that is still with the fabric keeps it until then.
+func (s *slot) close() {
+	if s.arena != nil {
+		_ = s.arena.Close()
+	}
+	s.arena, s.bytes = nil, nil
+}
+
+func (s *slot) segment(n int) fabric.Segment {
+	if s.arena != nil {
+		return s.arena.Slice(0, n)
+	}
+	return fabric.Bytes(s.bytes[:n])
+}
 
 // get returns a slot with memory.
-func (p *slots) get() *slot {
+func (p *slots) get(d *fabric.Domain) *slot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var s *slot
@@ -276,7 +300,7 @@ func (p *slots) get() *slot {
 		p.all = append(p.all, s)
 	}
 	if s.bytes == nil {
-		s.bytes = make([]byte, maxUnit)
+		s.open(d)
 	}
 	return s
 }
@@ -288,8 +312,18 @@ func (p *slots) put(s *slot) {
 	s.link = nil
 	p.free = append(p.free, s.index)
 	if len(p.free) > keepSlots {
-		p.all[p.free[len(p.free)-1-keepSlots]].bytes = nil
+		p.all[p.free[len(p.free)-1-keepSlots]].close()
 	}
+}
+
+// close gives back all memory.
+func (p *slots) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.all {
+		s.close()
+	}
+	p.all, p.free = nil, nil
 }
 
 // done takes back the slot of an operation that has ended, and returns whose it was.

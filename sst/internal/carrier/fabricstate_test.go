@@ -485,6 +485,30 @@ func TestFabricPoll(t *testing.T) {
 	}
 }
 
+// TestFabricStandsBy: the goroutine leaves the queue to those who poll, and comes back when nobody does.
+func TestFabricStandsBy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a, b := sitePair(t, FabricConfig{}, FabricConfig{})
+		l := a.reach(t, b)
+		synctest.Wait()
+		if !a.f.rota.waiting.Load() {
+			t.Error("it does not sleep")
+		}
+		if l.Poll() {
+			t.Error("something came")
+		}
+		synctest.Wait()
+		if a.f.rota.waiting.Load() {
+			t.Error("it sleeps in the queue while somebody polls")
+		}
+		<-time.After(2*lookEach + 1)
+		synctest.Wait()
+		if !a.f.rota.waiting.Load() {
+			t.Error("it has not come back")
+		}
+	})
+}
+
 // TestFabricFaults: posts that have to be tried again, at random, lose nothing; a peer that is found dead is lost.
 func TestFabricFaults(t *testing.T) {
 	for name, rules := range map[string][]hook.Rule{

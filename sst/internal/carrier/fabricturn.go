@@ -226,4 +226,5 @@ func (f *Fabric) retire() {
 		n, err := f.config.Queue.Wait(ctx, f.rota.polled[:])
 		f.handle(f.rota.polled[:n], err)
 	}
+	f.slots.close()
 }
