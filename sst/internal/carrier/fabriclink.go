@@ -294,6 +294,13 @@ func (l *fabricLink) enqueue(r *Record, size int64) {
 	l.bytes += size
 }
 
+// begin says that the peer may have seen something of it.
+func (x *blob) begin() {
+	if x.begun != nil {
+		x.begun.Store(true)
+	}
+}
+
 // take appends n bytes to b, which are sent then.
 func (x *blob) take(b []byte, n int) []byte {
 	for n > 0 {

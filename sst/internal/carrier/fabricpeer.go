@@ -78,26 +78,29 @@ func (f *Fabric) watchEnded(token uint64, err error) {
 	f.mu.Lock()
 	p := f.watches[token]
 	delete(f.watches, token)
-	if p != nil && f.peers[p.number] == p {
-		delete(f.peers, p.number)
-	}
 	f.mu.Unlock()
 	if p == nil {
 		return
 	}
 	if err == nil || errors.Is(err, fabric.ErrTruncated) {
 		f.cut(p.number, fmt.Errorf("%w: a tagged message", ErrProtocol))
-		return
 	}
-	f.failAll(p.number, cause(err))
+	f.mu.Lock()
+	if f.peers[p.number] == p {
+		delete(f.peers, p.number)
+	}
+	f.mu.Unlock()
+	if err != nil {
+		f.failAll(p, cause(err)) // if it was not cut
+	}
 }
 
 // failAll takes all links with a peer down. The caller has the turn.
-func (f *Fabric) failAll(number fabric.Peer, err error) {
+func (f *Fabric) failAll(p *fabricPeer, err error) {
 	f.mu.Lock()
 	var links []*fabricLink
 	for _, l := range f.links {
-		if l.peer.number == number {
+		if l.peer == p {
 			links = append(links, l)
 		}
 	}
@@ -115,7 +118,12 @@ func (f *Fabric) cut(number fabric.Peer, err error) {
 		address, _ := f.config.Domain.Address(number)
 		f.later("carrier: peer dropped", "peer", string(address), "error", err, "dropped so far", f.unfit)
 	}
-	f.failAll(number, err)
+	f.mu.Lock()
+	p := f.peers[number]
+	f.mu.Unlock()
+	if p != nil {
+		f.failAll(p, err)
+	}
 	_ = f.config.Domain.Remove(number) // it may be gone already
 }
 

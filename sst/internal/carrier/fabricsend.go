@@ -78,9 +78,6 @@ func (l *fabricLink) post() bool {
 	x := &l.queue[l.head]
 	u, n := l.next(x)
 	part, off := x.part, x.off
-	if x.begun != nil {
-		x.begun.Store(true)
-	}
 	var length int
 	var err error
 	if n+blobHead <= l.owner.inject {
@@ -143,6 +140,7 @@ func (l *fabricLink) notPosted(err error) {
 // postSmall posts a unit that the post copies.
 func (l *fabricLink) postSmall(x *blob, u *unit, n int) (int, error) {
 	w := &l.write
+	x.begin()
 	w.flat = x.take(u.Append(w.flat[:0]), n)
 	flags := fabric.Inject | fabric.Quiet
 	w.more = l.smallFollows()
@@ -167,6 +165,7 @@ func (l *fabricLink) postSlot(x *blob, u *unit, n int) (int, error) {
 		return 0, nil
 	}
 	f := l.owner
+	x.begin()
 	s := f.slots.get(f.config.Domain)
 	b := x.take(u.Append(s.bytes[:0]), n)
 	s.link = l

@@ -46,9 +46,6 @@ func (k unitKind) String() string {
 	return fmt.Sprintf("unit of kind %d", uint8(k))
 }
 
-// begins says whether a unit of this kind has the length of what it begins.
-func (k unitKind) begins() bool { return k == unitFormat || k == unitRecord }
-
 // Lengths, in bytes.
 const (
 	unitHead  = 16           // of every unit

@@ -1,6 +1,7 @@
 package carrier
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/weft-fabric/weft/fabric"
@@ -43,7 +44,7 @@ func (o *outsider) raw(b []byte) {
 	}
 }
 
-func isAgain(err error) bool { return cause(err) == fabric.ErrAgain } //nolint:errorlint // it is bare
+func isAgain(err error) bool { return errors.Is(err, fabric.ErrAgain) }
 
 // send sends a unit of the side that was dialled, or of the other if it is us.
 func (o *outsider) send(u unit) {
