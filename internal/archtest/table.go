@@ -75,7 +75,7 @@ var table = []row{
 	{
 		pkg:    "sst/...",
 		may:    []string{"sst/...", "step", "fabric", "operator", "internal/wire/*", "internal/shmem", "internal/sys", "internal/suggest"},
-		tests:  []string{"prov/*", "operator/*", "bp", "memmon"},
+		tests:  []string{"prov/*", "fabric/provider", "operator/*", "bp", "memmon"},
 		others: core,
 	},
 	{pkg: "operator", others: core},

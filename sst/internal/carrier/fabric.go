@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric"
@@ -97,15 +96,14 @@ type Fabric struct {
 	rota    rota
 	todo    chores
 	inbox   inbox         // of who has the turn
-	fault   error         // of who has the turn: why the queue is of no use any more
 	notes   []note        // of who has the turn: for the log
 	unfit   uint64        // of who has the turn: peers that were dropped
 	gone    chan struct{} // closed when the goroutine has ended; there is none in manual mode
-	broken  atomic.Bool   // fault is set
 	closing sync.Once
 
 	mu      sync.Mutex
 	closed  bool
+	broken  error  // why the endpoint or its queue is of no use any more; changed with the turn
 	tokens  uint64 // the last one
 	peers   map[fabric.Peer]*fabricPeer
 	watches map[uint64]*fabricPeer // by token
@@ -177,25 +175,32 @@ func (f *Fabric) close() {
 func (f *Fabric) over() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.closed && (len(f.links) == 0 || f.broken.Load())
+	return f.closed && len(f.links) == 0
+}
+
+// brokenBy is why the endpoint or its queue is of no use any more; nil: it is.
+func (f *Fabric) brokenBy() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.broken
 }
 
 // breakOff ends all links, because the queue has ended before. The caller has the turn.
 func (f *Fabric) breakOff(err error) {
-	if f.fault != nil {
+	f.mu.Lock()
+	if f.broken != nil {
+		f.mu.Unlock()
 		return
 	}
-	f.fault = cause(err)
-	f.mu.Lock()
+	f.broken = cause(err)
 	links := make([]*fabricLink, 0, len(f.links))
 	for _, l := range f.links {
 		links = append(links, l)
 	}
 	f.mu.Unlock()
 	for _, l := range links {
-		l.fail("read", f.fault)
+		l.fail("read", cause(err))
 	}
-	f.broken.Store(true)
 }
 
 // cause takes the form off an error of the fabric: who wraps it says what was tried,

@@ -58,8 +58,11 @@ func (f *Fabric) Dial(ctx context.Context, a fabric.Address) (Link, error) {
 func (f *Fabric) board(a fabric.Address) (fl *fabricFlight, fresh bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed {
+	switch {
+	case f.closed:
 		return nil, false, ErrClosed
+	case f.broken != nil:
+		return nil, false, f.broken
 	}
 	if fl := f.flights[a]; fl != nil && fl.link.isOpen() {
 		fl.waiters++

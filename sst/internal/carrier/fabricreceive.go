@@ -59,7 +59,7 @@ func (f *Fabric) postAll() error {
 
 // postAgain posts buffers that were used up. The caller has the turn.
 func (f *Fabric) postAgain() {
-	if f.rota.over || f.fault != nil {
+	if f.rota.over || f.brokenBy() != nil {
 		return
 	}
 	switch err := f.postAll(); {
@@ -90,6 +90,10 @@ func (f *Fabric) received(i int, c *fabric.Completion) bool {
 // unit deals with what a peer has sent.
 func (f *Fabric) unit(from fabric.Peer, b []byte, err error) {
 	if err != nil {
+		if te, ok := errors.AsType[*fabric.TruncatedError](err); ok && te.Message <= maxUnit {
+			f.breakOff(fmt.Errorf("%w: a unit of %d bytes found no room: the endpoint was not opened with FabricEndpoint", ErrConfig, te.Message))
+			return
+		}
 		f.cut(from, fmt.Errorf("%w: a unit of more than %d bytes", ErrProtocol, maxUnit))
 		return
 	}

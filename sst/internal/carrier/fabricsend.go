@@ -26,7 +26,7 @@ type unitWriting struct {
 	seq     uint32 // of the next unit
 	out     int    // slots that are with the fabric
 	mute    bool   // the peer is gone: its end is told when all that it has sent was received
-	held    bool   // the peer wants nothing for now
+	held    bool   // the peer has asked for nothing more until it says so
 	holds   bool   // nothing is wanted of the peer
 	told    bool   // what it was told last
 	stalled bool   // who has the turn will go on

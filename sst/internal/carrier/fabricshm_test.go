@@ -269,6 +269,7 @@ func pingPong(b *testing.B, way string, poll bool, size int) {
 	if size > 1000 {
 		b.SetBytes(int64(2 * size))
 	}
+	b.ReportAllocs()
 	for b.Loop() {
 		was := h.n.Load()
 		if err := l.Send(out); err != nil {

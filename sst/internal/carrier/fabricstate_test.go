@@ -445,43 +445,27 @@ func TestFabricPoll(t *testing.T) {
 	a, b := sitePair(t, FabricConfig{}, FabricConfig{})
 	l := a.reach(t, b)
 	f := testFormat(t, "F")
-	stop := make(chan struct{})
+	if err := l.Send(record(f, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	back := next(t, "record", b.got).link
+	const n = 3000
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for i := range 3000 {
-			if i == 2000 {
-				close(stop)
-			}
+		for i := range n {
 			if err := l.Send(record(f, i, i%100*100)); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	var back Link
-	for polling := true; polling; {
-		select {
-		case <-stop:
-			polling = false
-		default:
-			if back != nil {
-				back.Poll()
-			} else if len(b.got) > 0 {
-				e := <-b.got
-				back = e.link
-				b.got <- e
-			}
-		}
-	}
-	seen := map[int]bool{}
-	for range 3000 {
-		seen[number(next(t, "record", b.got).data)] = true
-	}
-	if len(seen) != 3000 {
-		t.Errorf("%d of 3000", len(seen))
+	for len(b.got) < n/2 {
+		back.Poll()
 	}
 	wg.Wait()
-	if b.f.rota.polls.Load() == 0 {
-		t.Error("nobody polled")
+	for i := range n {
+		if e := next(t, "record", b.got); number(e.data) != i {
+			t.Fatalf("number %d at place %d", number(e.data), i)
+		}
 	}
 }
 
@@ -555,12 +539,72 @@ func TestFabricFaults(t *testing.T) {
 	}
 }
 
+// TestFabricOfAnotherEndpoint: who has opened the endpoint otherwise hears of it.
+func TestFabricOfAnotherEndpoint(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := loop.New()
+		a, b := place(t, p, fabric.DomainConfig{}).settle(t, FabricConfig{}), place(t, p, fabric.DomainConfig{})
+		if err := b.end.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if b.end, err = b.domain.OpenEndpoint(fabric.EndpointConfig{Send: b.queue, Recv: b.queue}); err != nil {
+			t.Fatal(err)
+		}
+		b.settle(t, FabricConfig{})
+		l := a.reach(t, b)
+		f := testFormat(t, "F")
+		for i := range 100 { // some of them are at the end of a buffer
+			_ = l.Send(record(f, i, 60_000))
+		}
+		if e := next(t, "end", b.lost); !errors.Is(e.err, ErrConfig) {
+			t.Error(e.err)
+		}
+		if _, err := b.f.Dial(t.Context(), a.address()); !errors.Is(err, ErrConfig) {
+			t.Error(err)
+		}
+		_ = b.f.Close()
+	})
+}
+
+// TestFabricLosesItsEndpoint: whoever closes endpoint or domain first ends the links, and Close ends all the same.
+func TestFabricLosesItsEndpoint(t *testing.T) {
+	for name, end := range map[string]func(*site) error{
+		"endpoint": func(s *site) error { return s.end.Close() },
+		"domain":   func(s *site) error { return s.domain.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				a, b := sitePair(t, FabricConfig{}, FabricConfig{})
+				a.reach(t, b)
+				if err := end(a); err != nil {
+					t.Fatal(err)
+				}
+				if e := next(t, "end", a.lost); !errors.Is(e.err, fabric.ErrClosed) {
+					t.Error(e.err)
+				}
+				if e := next(t, "end", b.lost); !errors.Is(e.err, fabric.ErrPeerGone) {
+					t.Error(e.err)
+				}
+				if _, err := a.f.Dial(t.Context(), b.address()); err == nil {
+					t.Error("dialled without an endpoint")
+				}
+				_ = a.f.Close()
+			})
+		})
+	}
+}
+
 // TestFabricHistories is TestRandomHistories for this carrier.
 func TestFabricHistories(t *testing.T) {
+	t.Run("loop", func(t *testing.T) { fabricHistories(t, loop.New()) })
+	t.Run("shm", func(t *testing.T) { fabricHistories(t, shmProvider(t)) })
+}
+
+func fabricHistories(t *testing.T, p provider.Provider) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	const places, actors, steps = 4, 3, 150
-	p := loop.New()
 	var all []*site
 	var judges []*judge
 	for range places {

@@ -55,7 +55,7 @@ func (f *Fabric) run() {
 		} else {
 			f.round(context.Background())
 		}
-		if f.broken.Load() && !f.over() { // the queue was closed first: there is nothing to wait for
+		if f.brokenBy() != nil && !f.over() { // there is nothing to wait for but what is to be done here
 			<-f.rota.wake
 		}
 	}
@@ -157,8 +157,11 @@ func (f *Fabric) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if f.broken.Load() {
-		return ErrClosed
+	if err := f.brokenBy(); err != nil {
+		f.rota.turn.Lock()
+		f.handle(nil, nil)
+		f.giveTurn()
+		return err
 	}
 	f.round(ctx)
 	return context.Cause(ctx)
@@ -222,7 +225,7 @@ func (f *Fabric) retire() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), f.config.CloseTimeout)
 	defer cancel()
-	for f.fault == nil && (f.inbox.any() || len(f.watchTokens()) > 0) && ctx.Err() == nil {
+	for f.brokenBy() == nil && (f.inbox.any() || len(f.watchTokens()) > 0) && ctx.Err() == nil {
 		n, err := f.config.Queue.Wait(ctx, f.rota.polled[:])
 		f.handle(f.rota.polled[:n], err)
 	}

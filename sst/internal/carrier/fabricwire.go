@@ -33,7 +33,7 @@ const (
 	unitRest                        // more of what began before
 	unitGoodbye                     // nothing more will come
 	unitEnd                         // this side has forgotten the link
-	unitHold                        // send no formats and records for now
+	unitHold                        // send no formats and records until unitGo
 	unitGo                          // send them again
 )
 
