@@ -18,7 +18,8 @@ import (
 type FabricConfig struct {
 	// Domain, Endpoint and Queue are the caller's to close, after the Fabric. The
 	// endpoint is opened with FabricEndpoint. Nobody else posts on it or reads its
-	// queue, and nobody removes a peer of the domain that has a link.
+	// queue, and nobody removes a peer of the domain that has a link. The domain's logger
+	// may be called with a link's lock held: it must not ask a Link.
 	Domain   *fabric.Domain
 	Endpoint *fabric.Endpoint
 	Queue    *fabric.CompletionQueue
@@ -39,7 +40,7 @@ type FabricConfig struct {
 }
 
 // FabricEndpoint returns what the endpoint of a Fabric is opened with, both of whose
-// directions use q. Only its name may be changed.
+// directions use q, a queue of the ordinary size at least. Only its name may be changed.
 func FabricEndpoint(q *fabric.CompletionQueue) fabric.EndpointConfig {
 	return fabric.EndpointConfig{Send: q, Recv: q, Depth: fabricDepth, MinMultiRecv: maxUnit}
 }

@@ -283,15 +283,20 @@ type blob struct {
 // enqueue puts r at the end of the queue of an open link, and before it its format if
 // the peer has not got it. The caller holds mu.
 func (l *fabricLink) enqueue(r *Record, size int64) {
-	id := r.Format.ID()
-	if _, ok := l.pushed[id]; !ok {
-		l.pushed[id] = struct{}{}
-		parts := [][]byte{id[:], r.Format.Body()}
-		l.queue = append(l.queue, blob{kind: unitFormat, parts: parts, size: partsSize(parts)})
+	if _, ok := l.pushed[r.Format.ID()]; !ok {
+		l.pushed[r.Format.ID()] = struct{}{}
+		l.queue = append(l.queue, formatBlob(r.Format))
 	}
 	l.queue = append(l.queue, blob{kind: unitRecord, parts: r.Parts, size: size, done: r.Done, begun: r.Begun})
 	l.queued++
 	l.bytes += size
+}
+
+// formatBlob is what pushes a format.
+func formatBlob(f *ffs.Format) blob {
+	id := f.ID()
+	parts := [][]byte{id[:], f.Body()}
+	return blob{kind: unitFormat, parts: parts, size: partsSize(parts)}
 }
 
 // begin says that the peer may have seen something of it.
