@@ -277,7 +277,7 @@ func (r *Reader) attempt(f *finder) error {
 	s, info := r.session, f.link.Info()
 	e := cp.Attempt{
 		StreamID: f.file.stream, Query: s.issueCondition(r), Register: s.issueCondition(r),
-		Contact: s.cm.ContactFor(f.link).String(), Writer: info.Remote.String(), Release: info.Release.String(),
+		Contact: s.cm.ContactFor(f.link).String(), Writer: info.Peer, Release: info.Release.String(),
 	}
 	if _, weft := f.file.contact.Mark(); weft {
 		e.WeftVersion = weftVersion

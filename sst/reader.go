@@ -362,7 +362,7 @@ func (r *Reader) peer() string {
 // peerLocked is peer for who holds mu.
 func (r *Reader) peerLocked() string {
 	if r.link != nil {
-		return r.link.Info().Remote.String()
+		return r.link.Info().Peer
 	}
 	return r.writer
 }

@@ -116,7 +116,7 @@ func (h *sessionHandler) Message(l carrier.Link, in carrier.Inbound) {
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w: %w", in.Format.Name(), ErrProtocol, err)
-		args := []any{"peer", l.Info().Remote, "error", err}
+		args := []any{"peer", l.Info().Peer, "error", err}
 		s.background(func(ctx context.Context) { s.log.WarnContext(ctx, "dropping a connection", args...) })
 		l.Abort(err)
 	}

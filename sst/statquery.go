@@ -103,7 +103,7 @@ func (s *Session) askWriter(ctx context.Context, f *finder, limit time.Duration)
 		return nil, "", err
 	}
 	defer s.unuse(f.link, nil)
-	peer = f.link.Info().Remote.String()
+	peer = f.link.Info().Peer
 	text, err = s.ask(ctx, f.link, f.file.stream)
 	if err == nil && len(text) == 0 {
 		err = fmt.Errorf("%w: %w", ErrClosed, cp.ErrTooLate)

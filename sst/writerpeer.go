@@ -239,7 +239,7 @@ func (w *Writer) dropReader(a cp.DropReader) {
 	if a.Err == nil {
 		return
 	}
-	args := []any{"stream", w.path, "reader", r.link.Info().Remote.String(), "error", a.Err}
+	args := []any{"stream", w.path, "reader", r.link.Info().Peer, "error", a.Err}
 	if a.Cut {
 		if n := w.session.streamsOn(r.link); n > 0 {
 			args = append(args, "other streams that lose the connection with it", n)
@@ -315,7 +315,7 @@ func (w *Writer) lags(a cp.Lagging) {
 func (w *Writer) warnOfQueue(a cp.Watermark) {
 	args := []any{"stream", w.path, "steps", a.Steps, "bytes", a.Bytes, "QueueLimit", w.cfg.Params.QueueLimit, "QueueLimitBytes", w.cfg.Params.QueueLimitBytes}
 	if r := w.readers[a.Reader]; r != nil {
-		args = append(args, "slowest reader", r.link.Info().Remote.String(), "behind by", w.leader.Reader(a.Reader).Lag)
+		args = append(args, "slowest reader", r.link.Info().Peer, "behind by", w.leader.Reader(a.Reader).Lag)
 	}
 	w.say("steps that wait for readers take much memory; QueueLimit, QueueLimitBytes or LagLimit would bound it", args...)
 }

@@ -48,7 +48,7 @@ func (c *CM) greet(conn *net.TCPConn) {
 // refused logs why an accepted connection was closed. A dialler that gives up
 // before its first byte, or whose connection crossed ours, did nothing wrong.
 func (c *CM) refused(remote netip.AddrPort, err error) {
-	err = &LinkError{Op: "handshake", Remote: remote, Err: err}
+	err = &LinkError{Op: "handshake", Peer: remote.String(), Err: err}
 	switch {
 	case errors.Is(err, ErrClosed):
 	case errors.Is(err, errCrossed), errors.Is(err, io.EOF):

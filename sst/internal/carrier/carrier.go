@@ -77,7 +77,7 @@ type Inbound struct {
 
 // Handler is told what happens on the links of an endpoint. Calls for one link
 // come one after the other, from that link's reading goroutine or inside a Poll of
-// it; calls for different links come concurrently. None may wait for Link.Done.
+// it; calls for different links come concurrently, but for those of one Fabric. None may wait for Link.Done.
 type Handler interface {
 	// Message hands over a record, in the order in which the peer sent them. It
 	// must not block for long: meanwhile nothing is read from this peer.
@@ -124,7 +124,8 @@ type Link interface {
 
 // LinkInfo describes a link at one moment.
 type LinkInfo struct {
-	Local, Remote netip.AddrPort // ends of the connection
+	Peer          string         // the other side, for people: where it is
+	Local, Remote netip.AddrPort // ends of the connection; zero of a link over a fabric
 	Inbound       bool           // the peer dialled
 	PeerCMID      uint32         // from the peer's handshake; cm.ID210 for 2.10
 	PeerPort      uint16         // on which the peer says it listens; 0: on none

@@ -190,7 +190,7 @@ func (c *CM) forsake(a *flight, remote netip.AddrPort, err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a.err = &LinkError{Op: "dial", Remote: remote, Err: err}
+	a.err = &LinkError{Op: "dial", Peer: remote.String(), Err: err}
 	a.again = !c.closed
 	c.settle(a)
 }

@@ -25,7 +25,7 @@ func (c *CM) Dial(ctx context.Context, contact cm.Contact) (Link, error) {
 		return nil, fmt.Errorf("carrier: dial: %w", err)
 	}
 	if err := context.Cause(ctx); err != nil {
-		return nil, &LinkError{Op: "dial", Remote: t.addr, Err: err}
+		return nil, &LinkError{Op: "dial", Peer: t.addr.String(), Err: err}
 	}
 	for round := 1; ; round++ {
 		l, f, err := c.board(t)
@@ -50,7 +50,7 @@ func (c *CM) await(ctx context.Context, f *flight, t target) (l *link, again boo
 			if l := c.leave(f); l != nil {
 				return l, false, nil // it would stay open, and nobody's
 			}
-			return nil, false, &LinkError{Op: "dial", Remote: t.addr, Err: context.Cause(ctx)}
+			return nil, false, &LinkError{Op: "dial", Peer: t.addr.String(), Err: context.Cause(ctx)}
 		}
 		if f.next == nil {
 			return f.link, f.err != nil && (f.again || f.target != t), f.err
@@ -72,7 +72,7 @@ func (c *CM) board(t target) (*link, *flight, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, nil, &LinkError{Op: "dial", Remote: t.addr, Err: ErrClosed}
+		return nil, nil, &LinkError{Op: "dial", Peer: t.addr.String(), Err: ErrClosed}
 	}
 	if l := c.links.find(t, t.id == c.id); l != nil {
 		return l, nil, nil
@@ -143,7 +143,7 @@ func (c *CM) land(f *flight, conn *net.TCPConn, reader *inflow, p peer, err erro
 	case f.held > 0 && !c.closed: // the peer has got through to us
 		f.heir = c.yield(f, f.target.id)
 	default:
-		f.err = &LinkError{Op: "dial", Remote: f.target.addr, Err: err}
+		f.err = &LinkError{Op: "dial", Peer: f.target.addr.String(), Err: err}
 		c.settle(f)
 	}
 }

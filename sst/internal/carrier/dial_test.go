@@ -167,7 +167,7 @@ func TestDialAllLeave(t *testing.T) {
 	p, _, _ := h.accept()
 	cancel(why)
 	d := next(t, "Dial", wait)
-	if le, ok := errors.AsType[*LinkError](d.err); !ok || !errors.Is(d.err, why) || le.Remote != h.addr() {
+	if le, ok := errors.AsType[*LinkError](d.err); !ok || !errors.Is(d.err, why) || le.Peer != h.addr().String() {
 		t.Errorf("%+v", d)
 	}
 	p.ended() // nobody waits for it: it is given up

@@ -3,7 +3,6 @@ package carrier
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 )
 
 // Errors of this package. What a Link or an Endpoint reports is a *LinkError
@@ -24,6 +23,10 @@ var (
 	// ErrWrongPeer means: another process than the one that the contact names
 	// answers at its address. The contact is stale.
 	ErrWrongPeer = errors.New("carrier: another process answers at this address")
+	// ErrPeerAborted means: the peer dropped the link and does not want what comes.
+	ErrPeerAborted = errors.New("carrier: peer dropped the link")
+	// ErrVersion means: the peer speaks another version of our own protocol.
+	ErrVersion = errors.New("carrier: peer speaks another version")
 	// ErrRecord means: the record given to Send cannot be sent.
 	ErrRecord = errors.New("carrier: bad record")
 	// ErrConfig means: a Config that contradicts itself or the host.
@@ -32,14 +35,14 @@ var (
 
 // LinkError says what went wrong, with whom.
 type LinkError struct {
-	Op     string         // "dial", "handshake", "read", "write", "send", "close", "abort"
-	Remote netip.AddrPort // the peer's end of the connection
-	Err    error
+	Op   string // "dial", "handshake", "read", "write", "send", "close", "abort"
+	Peer string // as in LinkInfo
+	Err  error
 }
 
 // Error implements error.
 func (e *LinkError) Error() string {
-	return fmt.Sprintf("carrier: %s, peer %v: %v", e.Op, e.Remote, e.Err)
+	return fmt.Sprintf("carrier: %s, peer %s: %v", e.Op, e.Peer, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -166,17 +166,22 @@ func (l *link) refuse(err error, records ...Record) error {
 // check refuses records that would make the peer drop the message, hang or
 // crash, and returns the size of a good one.
 func (l *link) check(r Record) (int64, error) {
+	size, err := checkRecord(&r)
+	if err == nil && size > cm.MaxData && l.peer.release == Release210 {
+		return 0, fmt.Errorf("%w: %d bytes; ADIOS2 2.10 takes no more than %d", ErrRecord, size, cm.MaxData)
+	}
+	return size, err
+}
+
+// checkRecord is check for any peer.
+func checkRecord(r *Record) (int64, error) {
 	if r.Format == nil || len(r.Parts) == 0 {
 		return 0, fmt.Errorf("%w: no format or no bytes", ErrRecord)
 	}
 	if id, ok := ffs.RecordID(r.Parts[0]); !ok || id != r.Format.ID() {
 		return 0, fmt.Errorf("%w: its first part does not begin with the ID of its format %s", ErrRecord, r.Format.Name())
 	}
-	size := partsSize(r.Parts)
-	if size > cm.MaxData && l.peer.release == Release210 {
-		return 0, fmt.Errorf("%w: %d bytes; ADIOS2 2.10 takes no more than %d", ErrRecord, size, cm.MaxData)
-	}
-	return size, nil
+	return partsSize(r.Parts), nil
 }
 
 // partsSize returns the bytes of a record.
@@ -260,7 +265,7 @@ func (l *link) error(op string, err error) error {
 	if _, ok := err.(*LinkError); ok { //nolint:errorlint // a wrapped one is another error
 		return err
 	}
-	return &LinkError{Op: op, Remote: l.peer.remote, Err: err}
+	return &LinkError{Op: op, Peer: l.peer.remote.String(), Err: err}
 }
 
 // isOpen reports whether Send would accept a record.
@@ -283,6 +288,7 @@ func (l *link) Info() LinkInfo {
 	return LinkInfo{
 		Local:         l.peer.local,
 		Remote:        l.peer.remote,
+		Peer:          l.peer.remote.String(),
 		Inbound:       l.peer.inbound,
 		PeerCMID:      l.peer.id,
 		PeerPort:      l.peer.port,

@@ -241,7 +241,7 @@ func TestLostExactlyOnce(t *testing.T) {
 				t.Errorf("near: %v", l.err)
 			}
 			if l.err != nil {
-				if le, ok := errors.AsType[*LinkError](l.err); !ok || le.Remote != near.Info().Remote || le.Error() == "" {
+				if le, ok := errors.AsType[*LinkError](l.err); !ok || le.Peer != near.Info().Peer || le.Error() == "" {
 					t.Errorf("near: not a LinkError: %v", l.err)
 				}
 			}
