@@ -44,11 +44,10 @@ type Fabric struct {
 	contact string
 	say     *sayer // nil without a logger
 
-	mu      sync.Mutex
-	closed  bool
-	out     int // memories that are not freed
-	peers   map[Contact]*Peer
-	numbers map[fabric.Peer]int // how often each is inserted
+	mu     sync.Mutex
+	closed bool
+	out    int // memories that are not freed
+	peers  map[Contact]*Peer
 
 	closing  sync.Once
 	closeErr error
@@ -58,7 +57,7 @@ type Fabric struct {
 // also when there are too few descriptors to see that), fabric.ErrNoMemory (descriptors or memory), fabric.ErrInvalid (options that make no
 // sense), and the context's error. It takes about a millisecond, and waits for no other process.
 func Open(ctx context.Context, c Config) (*Fabric, error) {
-	f := &Fabric{peers: make(map[Contact]*Peer), numbers: make(map[fabric.Peer]int)}
+	f := &Fabric{peers: make(map[Contact]*Peer)}
 	config := fabric.DomainConfig{Progress: c.Progress, Memory: c.Memory, Options: c.Options}
 	if c.Logger != nil {
 		h := detach(c.Logger)

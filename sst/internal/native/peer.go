@@ -139,14 +139,13 @@ func (p *Peer) connect(ctx context.Context, was fabric.Peer) error {
 		return nil
 	}
 	for round := 1; ; round++ {
-		number, err := p.of.insert(p.contact.Address)
+		number, err := p.of.domain.Insert(p.contact.Address)
 		if err != nil {
 			return err
 		}
 		if err = p.prove(ctx, number); err == nil {
 			return p.adopt(number)
 		}
-		p.of.remove(number)
 		if !ended(err) || round == maxRounds {
 			return err
 		}
@@ -173,22 +172,20 @@ func (p *Peer) compare(probe []byte) error {
 	return nil
 }
 
-// adopt makes the number the peer's, and removes the one before. Who has the turn calls it.
+// adopt makes the number the peer's. Who has the turn calls it.
 func (p *Peer) adopt(number fabric.Peer) error {
 	f := p.of
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if p.users == 0 {
-		f.removeLocked(number)
 		return fmt.Errorf("the peer: %w", fabric.ErrClosed)
 	}
-	if was := fabric.Peer(p.number.Swap(uint64(number))); was != 0 {
-		f.removeLocked(was)
-	}
+	p.number.Store(uint64(number))
 	return nil
 }
 
-// Close ends one use of the peer. With the last one the connection ends; views stay readable until they are released.
+// Close ends one use of the peer. Views stay readable until they are released. The connection stays as long as both processes have their Fabric:
+// it may serve others, and the other process, which nobody can know here without asking it.
 func (p *Peer) Close() {
 	f := p.of
 	f.mu.Lock()
@@ -200,9 +197,7 @@ func (p *Peer) Close() {
 		return
 	}
 	delete(f.peers, p.contact)
-	if number := fabric.Peer(p.number.Swap(0)); number != 0 {
-		f.removeLocked(number)
-	}
+	p.number.Store(0)
 }
 
 // view is the domain's, which may live on without an endpoint.
@@ -217,31 +212,4 @@ func (f *Fabric) view(ctx context.Context, number fabric.Peer, key fabric.Key, a
 		return nil, fabric.ErrClosed
 	}
 	return nil, err
-}
-
-// insert gives the number of an address. Different contacts may have one address, and so one number; and it may be that of a peer
-// that has connected by itself.
-func (f *Fabric) insert(a fabric.Address) (fabric.Peer, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	number, err := f.domain.Insert(a)
-	if err == nil {
-		f.numbers[number]++
-	}
-	return number, err
-}
-
-// remove is the opposite of insert.
-func (f *Fabric) remove(number fabric.Peer) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.removeLocked(number)
-}
-
-func (f *Fabric) removeLocked(number fabric.Peer) {
-	if f.numbers[number]--; f.numbers[number] > 0 {
-		return
-	}
-	delete(f.numbers, number)
-	_ = f.domain.Remove(number) // it can only be that the domain has closed
 }
