@@ -41,8 +41,8 @@ type arena struct {
 	made     uint32        // segments, and so the index of the next one
 	dropped  []uint32      // the last drops; peers were told of those before
 	told     int           // how many those are
-	memories []*memory // by place
-	free     []uint32  // places
+	memories []*memory     // by place
+	free     []uint32      // places
 	gen      uint64
 	limbo    []*memory // closed, and maybe still used by a peer
 	watched  []*foreignLanes
@@ -192,7 +192,6 @@ func (a *arena) drop(index uint32) *file {
 
 // total is the bytes of all segments for blocks.
 func (a *arena) total() uint64 { return a.spaces[0].total + a.spaces[1].total }
-
 
 // register gives the memory its place and key. Only places that the home's table has are given out, so that peers need
 // not ask whether a key means anything.

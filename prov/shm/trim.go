@@ -5,8 +5,8 @@ package shm
 // more than keepIdle: who has freed all has no more than that, and who has not, no more than twice what he uses. The rule looks at
 // bytes and not at the clock, so nothing has to wake for it.
 //
-// Two of the largest ordinary segments are kept so that a program that gets and frees up to 64 MiB at a time, in blocks of any
-// sizes, makes no segment once it has them: blocks that do not fit into what another has left find room in the second.
+// Two of the largest ordinary segments are kept, so that steps of up to 64 MiB make no segment once they have them: a large block
+// that does not fit beside a small one has the second.
 const keepIdle = 2 * maxSegment
 
 // surplus says whether segments are to be given back.
