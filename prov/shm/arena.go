@@ -133,7 +133,10 @@ func (a *arena) grow(space *allocator, n uint64, access provider.Access) error {
 		size = max(size, minSegment)
 	}
 	if a.max > 0 && a.total()+size > a.max {
-		closeAll(a.trim(0))
+		files := a.trim(0)
+		a.mu.Unlock()
+		closeAll(files)
+		a.mu.Lock()
 		if least := max(roundUp(n, pageSize), spanSize); a.total()+size > a.max {
 			size = least
 		}
