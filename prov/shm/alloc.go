@@ -29,7 +29,9 @@ type allocator struct {
 	segs  []*space
 	spans map[spanKey]*span
 	open  map[uint64][]*span // by size: spans that have a free block
+	idle  []*space           // segments of which no block is out, the one that has been so for longest first
 	total uint64             // bytes of all segments
+	empty uint64             // of these, bytes of the idle ones
 	used  uint64             // bytes of blocks that are out
 }
 
@@ -80,9 +82,27 @@ func (a *allocator) segmentSize(n uint64) uint64 {
 
 // add makes a segment of whole pages known.
 func (a *allocator) add(seg uint32, size uint64) {
-	a.segs = append(a.segs, &space{seg: seg, size: size, free: []extent{{seg, 0, size}}})
+	s := &space{seg: seg, size: size, free: []extent{{seg, 0, size}}}
+	a.segs = append(a.segs, s)
 	a.total += size
+	a.idles(s)
 }
+
+// idles notes that no block of a segment is out any more.
+func (a *allocator) idles(s *space) {
+	a.idle = append(a.idle, s)
+	a.empty += s.size
+}
+
+// wakes is the end of idles.
+func (a *allocator) wakes(s *space) {
+	i := slices.Index(a.idle, s)
+	a.idle = slices.Delete(a.idle, i, i+1)
+	a.empty -= s.size
+}
+
+// whole says whether no block of the segment is out.
+func (s *space) whole() bool { return len(s.free) == 1 && s.free[0].len == s.size }
 
 // take gets a block of at least n bytes; false if no segment has room.
 func (a *allocator) take(n uint64) (extent, bool) {
@@ -107,6 +127,9 @@ func (a *allocator) pages(size, align uint64) (extent, bool) {
 			off := roundUp(f.off, align)
 			if off+size > f.off+f.len {
 				continue
+			}
+			if s.whole() {
+				a.wakes(s)
 			}
 			rest := make([]extent, 0, 2)
 			if off > f.off {
@@ -190,6 +213,9 @@ func (a *allocator) freePages(e extent) {
 		s.free[i-1].len += s.free[i].len
 		s.free = slices.Delete(s.free, i, i+1)
 	}
+	if s.whole() {
+		a.idles(s)
+	}
 }
 
 func (a *allocator) space(seg uint32) *space {
@@ -201,19 +227,12 @@ func (a *allocator) space(seg uint32) *space {
 	return nil
 }
 
-// idle finds a segment of which no block is out; false if there is none.
-func (a *allocator) idle() (uint32, bool) {
-	for _, s := range a.segs {
-		if len(s.free) == 1 && s.free[0].len == s.size {
-			return s.seg, true
-		}
-	}
-	return 0, false
-}
-
-// remove forgets an idle segment.
-func (a *allocator) remove(seg uint32) {
-	i := slices.IndexFunc(a.segs, func(s *space) bool { return s.seg == seg })
-	a.total -= a.segs[i].size
-	a.segs = slices.Delete(a.segs, i, i+1)
+// shed forgets the idle segment that is missed least where so many bytes are kept: one that is larger than that, else the one
+// that has been idle for longest. There must be one.
+func (a *allocator) shed(keep uint64) uint32 {
+	s := a.idle[max(0, slices.IndexFunc(a.idle, func(s *space) bool { return s.size > keep }))]
+	a.wakes(s)
+	a.total -= s.size
+	a.segs = without(a.segs, s)
+	return s.seg
 }

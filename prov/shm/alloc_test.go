@@ -85,15 +85,14 @@ func TestAllocator(t *testing.T) {
 		if a.used != 0 || len(a.spans) != 0 {
 			t.Fatalf("all is back, but %d bytes and %d spans are in use", a.used, len(a.spans))
 		}
-		for range next {
-			seg, ok := a.idle()
-			if !ok {
-				t.Fatal("all is back, but a segment is not idle")
-			}
-			a.remove(seg)
+		if len(a.idle) != int(next) || a.empty != a.total {
+			t.Fatalf("all is back, but of %d segments %d are idle, of %d bytes %d", next, len(a.idle), a.total, a.empty)
 		}
-		if a.total != 0 {
-			t.Fatalf("no segment is left, but %d bytes", a.total)
+		for range next {
+			a.shed(rapid.Uint64Range(0, 4<<20).Draw(t, "keep"))
+		}
+		if a.total != 0 || a.empty != 0 || len(a.segs) != 0 {
+			t.Fatalf("no segment is left, but %d bytes, %d of them idle", a.total, a.empty)
 		}
 	})
 }
@@ -125,7 +124,32 @@ func TestAllocatorIsSteady(t *testing.T) {
 			a.put(e)
 		}
 	}
-	if seg, ok := a.idle(); !ok || seg != 0 {
+	if len(a.idle) != 1 {
 		t.Error("the segment is not idle")
+	}
+}
+
+// What is shed first is what is larger than all that is kept, then what has been idle for longest.
+func TestShedOrder(t *testing.T) {
+	a := newAllocator()
+	var out []extent
+	for i, size := range []uint64{1 << 20, 8 << 20, 2 << 20, 3 << 20} {
+		a.add(uint32(i), size)
+		e, ok := a.take(size)
+		if !ok {
+			t.Fatal("no room")
+		}
+		out = append(out, e)
+	}
+	if len(a.idle) != 0 || a.empty != 0 {
+		t.Errorf("%d segments are idle, %d bytes", len(a.idle), a.empty)
+	}
+	for _, i := range []int{2, 0, 1, 3} {
+		a.put(out[i])
+	}
+	for _, want := range []uint32{1, 2, 0, 3} {
+		if got := a.shed(4 << 20); got != want {
+			t.Errorf("segment %d instead of %d", got, want)
+		}
 	}
 }

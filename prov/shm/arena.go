@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -36,10 +37,12 @@ type arena struct {
 
 	mu       sync.Mutex
 	spaces   [2]*allocator // 1: of blocks that peers may write
-	segments []*segment    // by index; nil where one was dropped
-	dropped  []uint32
-	memories []*memory // by place
-	free     []uint32  // places
+	segments []*segment    // by rising index
+	made     uint32        // segments, and so the index of the next one
+	dropped  []uint32      // the last drops; peers were told of those before
+	told     int           // how many those are
+	memories []*memory     // by place
+	free     []uint32      // places
 	gen      uint64
 	limbo    []*memory // closed, and maybe still used by a peer
 	watched  []*foreignLanes
@@ -86,7 +89,7 @@ func (a *arena) alloc(d *domain, n uint64, access provider.Access) (m *memory, g
 		}
 		e, ok = space.take(n)
 	}
-	s := a.segments[e.seg]
+	s := a.segment(e.seg)
 	m = &memory{domain: d, access: access, extent: e, bytes: s.file.m.Bytes()[e.off : e.off+n : e.off+n]}
 	used := e.off < s.fresh
 	s.fresh = max(s.fresh, e.off+e.len)
@@ -130,7 +133,10 @@ func (a *arena) grow(space *allocator, n uint64, access provider.Access) error {
 		size = max(size, minSegment)
 	}
 	if a.max > 0 && a.total()+size > a.max {
-		a.trim()
+		files := a.trim(0)
+		a.mu.Unlock()
+		closeAll(files)
+		a.mu.Lock()
 		if least := max(roundUp(n, pageSize), spanSize); a.total()+size > a.max {
 			size = least
 		}
@@ -159,29 +165,36 @@ func (a *arena) grow(space *allocator, n uint64, access provider.Access) error {
 }
 
 func (a *arena) addSegment(f *file, access provider.Access) *segment {
-	s := &segment{index: uint32(len(a.segments)), access: access & provider.PeerWrite, file: f}
+	s := &segment{index: a.made, access: access & provider.PeerWrite, file: f}
+	a.made++
 	a.segments = append(a.segments, s)
 	return s
 }
 
+// at is where a segment is in the table, or would be.
+func (a *arena) at(index uint32) (int, bool) {
+	return slices.BinarySearchFunc(a.segments, index, func(s *segment, i uint32) int { return cmp.Compare(s.index, i) })
+}
+
+// segment gives the one with this index, or nil.
+func (a *arena) segment(index uint32) *segment {
+	if i, ok := a.at(index); ok {
+		return a.segments[i]
+	}
+	return nil
+}
+
+// drop takes a segment out of the table, of which nothing is used any more, and gives its file, which the caller closes.
+func (a *arena) drop(index uint32) *file {
+	i, _ := a.at(index)
+	f := a.segments[i].file
+	a.segments = slices.Delete(a.segments, i, i+1)
+	a.dropped = append(a.dropped, index)
+	return f
+}
+
 // total is the bytes of all segments for blocks.
 func (a *arena) total() uint64 { return a.spaces[0].total + a.spaces[1].total }
-
-// trim gives segments back of which no block is out.
-func (a *arena) trim() {
-	for _, space := range a.spaces {
-		for {
-			i, ok := space.idle()
-			if !ok {
-				break
-			}
-			space.remove(i)
-			a.segments[i].file.close()
-			a.segments[i] = nil
-			a.dropped = append(a.dropped, i)
-		}
-	}
-}
 
 // register gives the memory its place and key. Only places that the home's table has are given out, so that peers need
 // not ask whether a key means anything.
@@ -226,15 +239,11 @@ func (a *arena) find(key provider.Key) *memory {
 	return nil
 }
 
-// retire takes a block back, whose key was retracted, as soon as no peer uses it.
+// retire has a block, whose key was retracted, come back with the first sweep that finds no peer using it.
 func (a *arena) retire(m *memory) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed {
-		return
-	}
 	a.limbo = append(a.limbo, m)
-	a.sweep()
 }
 
 // sweep gives blocks in limbo back that no peer uses any more.
@@ -262,21 +271,7 @@ func (a *arena) unwatch(l *foreignLanes) {
 	defer a.mu.Unlock()
 	if i := slices.Index(a.watched, l); i >= 0 {
 		a.watched = slices.Delete(a.watched, i, i+1)
-		a.sweep()
 	}
-}
-
-// since lists the segments from index on that are there, and gives the index to go on from. Peers of another
-// user see none that they could write.
-func (a *arena) since(index int, foreign bool, most int) (list []*segment, next int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for ; index < len(a.segments) && len(list) < most; index++ {
-		if s := a.segments[index]; s != nil && !(foreign && s.access.Has(provider.PeerWrite)) {
-			list = append(list, s)
-		}
-	}
-	return list, index
 }
 
 // tell fills in the statistics.
@@ -299,9 +294,7 @@ func (a *arena) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.segments {
-		if s != nil {
-			s.file.close()
-		}
+		s.file.close()
 	}
 	a.segments, a.memories, a.limbo = nil, nil, nil
 }

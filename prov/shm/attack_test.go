@@ -54,12 +54,8 @@ func keeps(sides ...*side) (s stock) {
 		side.d.core.Lock()
 		defer side.d.core.Unlock()
 		side.d.arena.mu.Lock()
-		for _, own := range side.d.arena.segments {
-			if own != nil {
-				s.files++
-				s.maps++
-			}
-		}
+		s.files += len(side.d.arena.segments)
+		s.maps += len(side.d.arena.segments)
 		side.d.arena.mu.Unlock()
 		for _, p := range side.d.pairs {
 			for _, f := range p.segments {

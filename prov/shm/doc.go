@@ -8,6 +8,10 @@
 // breaks the protocol is dropped and can harm nobody else. docs/prov/shm.md
 // describes the protocol, word by word.
 //
+// Arena memory that is given back is used anew first. Segments in which no block
+// is left are kept up to as many bytes as are in use, and at least 128 MiB; the
+// others go back to the system at once.
+//
 // It is not libfabric's shm provider and does not speak to it.
 //
 // # Concurrency

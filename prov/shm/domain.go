@@ -57,7 +57,8 @@ type domain struct {
 	bufs    provutil.Buffers
 	locals  provutil.Spares[provider.Segment]
 	remotes provutil.Spares[provider.RemoteSegment]
-	bounces []*bounce
+	bounces []*bounces
+	blocks  int // bounce blocks out
 	atomics provutil.Atomics
 	views   provutil.Views
 	restart []*endpoint // with stalled receives

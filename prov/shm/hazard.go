@@ -44,14 +44,37 @@ func (h *hazards) take(key provider.Key) bool {
 	return true
 }
 
-// drop ends one use of the key, which take has published.
-func (h *hazards) drop(key provider.Key) {
+// drop ends one use of the key, which take has published, and says whether it was the last.
+func (h *hazards) drop(key provider.Key) bool {
 	e := h.held[key]
 	if e.users--; e.users > 0 {
 		h.held[key] = e
-		return
+		return false
 	}
 	delete(h.held, key)
 	h.lanes.hazard(e.slot).Store(0)
 	h.free = append(h.free, e.slot)
+	return true
+}
+
+// letGo ends one use of the key. An owner that has closed the memory meanwhile waits for that: either it finds the slot empty, or we
+// find the key gone, and tell it.
+func (p *pair) letGo(key provider.Key) {
+	if p.hazards.drop(key) && p.state == pairUp && !p.home.holds(key) {
+		p.mine.let.Add(1)
+		p.ring()
+	}
+}
+
+// heed gives back what peers have let go of.
+func (d *domain) heed() {
+	some := false
+	for _, p := range d.pairs {
+		if n := p.theirs.let.Load(); n != p.let {
+			p.let, some = n, true
+		}
+	}
+	if some {
+		d.shed()
+	}
 }

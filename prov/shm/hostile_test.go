@@ -88,7 +88,7 @@ func scribble(rnd *rand.Rand, p *pair, lanes, home []byte, key uint64, i int) {
 	case 1:
 		word(home, homeTable+rnd.IntN(64*4)*8).Store(random())
 	case 2:
-		word(lanes, []int{laneDataCredit, laneControlCredit, laneControlDone, laneWants, laneHazardsInUse}[rnd.IntN(5)]).Store(random())
+		word(lanes, []int{laneDataCredit, laneControlCredit, laneControlDone, laneWants, laneHazardsInUse, laneLet}[rnd.IntN(6)]).Store(random())
 	default:
 		op := uint8(rnd.IntN(opCount-1) + 1)
 		r := record{op: op, flags: uint8(rnd.IntN(recFlags + 1)), status: uint16(rnd.IntN(statusCount)), context: random(), data: random(), after: random()}

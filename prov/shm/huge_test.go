@@ -64,9 +64,7 @@ func (s *side) segmentsOf() (pages []int) {
 	s.d.arena.mu.Lock()
 	defer s.d.arena.mu.Unlock()
 	for _, seg := range s.d.arena.segments {
-		if seg != nil {
-			pages = append(pages, pageOf(s.t, seg.file))
-		}
+		pages = append(pages, pageOf(s.t, seg.file))
 	}
 	return pages
 }

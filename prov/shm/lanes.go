@@ -16,6 +16,7 @@ import (
 //	   192 u64 1 while this side waits for a credit or a count of the other: ring when one changes
 //	   256 u64 hazard slots in use, from the first
 //	   320 what lane.go needs
+//	   448 u64 how often this side has let go of a block that the other had closed
 //	   512 u64 1 once this side has ended the pair: what it had sent in its memory may be something else now
 //	  4096 the hazard slots, 4096 of u64: keys of the other's blocks that this side uses
 //	 36864 the control lane, 64 KiB
@@ -26,6 +27,7 @@ const (
 	laneControlDone   = 128
 	laneWants         = 192
 	laneHazardsInUse  = 256
+	laneLet           = 448
 	laneEnded         = 512
 	laneHazards       = pageSize
 	hazardSlots       = 4096
@@ -45,7 +47,7 @@ type lanes struct {
 	*file
 	dataCredit, controlCredit *atomic.Uint64
 	controlDone, wants, inUse *atomic.Uint64
-	ended                     *atomic.Uint64
+	let, ended                *atomic.Uint64
 }
 
 func newLanes(f sys.Features) (*lanes, error) {
@@ -57,7 +59,7 @@ func newLanes(f sys.Features) (*lanes, error) {
 	return &lanes{
 		file: file, dataCredit: word(b, laneDataCredit), controlCredit: word(b, laneControlCredit),
 		controlDone: word(b, laneControlDone), wants: word(b, laneWants), inUse: word(b, laneHazardsInUse),
-		ended: word(b, laneEnded),
+		let: word(b, laneLet), ended: word(b, laneEnded),
 	}, nil
 }
 
@@ -69,7 +71,7 @@ type foreignLanes struct {
 	m                         *sys.Mapping
 	dataCredit, controlCredit *atomic.Uint64
 	controlDone, wants, inUse *atomic.Uint64
-	ended                     *atomic.Uint64
+	let, ended                *atomic.Uint64
 }
 
 func newForeignLanes(m *sys.Mapping) foreignLanes {
@@ -77,7 +79,7 @@ func newForeignLanes(m *sys.Mapping) foreignLanes {
 	return foreignLanes{
 		m: m, dataCredit: word(b, laneDataCredit), controlCredit: word(b, laneControlCredit),
 		controlDone: word(b, laneControlDone), wants: word(b, laneWants), inUse: word(b, laneHazardsInUse),
-		ended: word(b, laneEnded),
+		let: word(b, laneLet), ended: word(b, laneEnded),
 	}
 }
 

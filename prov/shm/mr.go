@@ -60,7 +60,10 @@ func (m *memory) Close() error {
 	}
 	d.home.retract(m.key)
 	if m.kind == nil {
-		d.held.Close(m.bytes, d.mark(m.bytes), func() { d.arena.retire(m) })
+		d.held.Close(m.bytes, d.mark(m.bytes), func() {
+			d.arena.retire(m)
+			d.shed()
+		})
 		return nil
 	}
 	d.arena.mu.Lock()
@@ -123,9 +126,10 @@ func (d *domain) Alloc(n int, a provider.Access) (provider.Memory, error) {
 		return nil, fail("allocate", "", fmt.Errorf("%d bytes with access %v: %w", n, a, provider.ErrInvalid))
 	}
 	m, grown, err := d.arena.alloc(d, uint64(n), a)
-	if grown {
+	if grown || d.arena.surplus() { // the latter if peers have let go of blocks
 		d.core.Lock()
 		d.announce()
+		d.shed()
 		d.core.Unlock()
 	}
 	if err != nil {

@@ -61,6 +61,7 @@ type pair struct {
 	theirs    foreignLanes
 	home      foreignHome
 	hazards   hazards
+	let       uint64 // what their word let had
 	cross     cross
 	segments  map[uint32]*foreignSegment
 	foreign   foreign
@@ -196,6 +197,7 @@ func (p *pair) up(lanesMap, homeMap *sys.Mapping) error {
 		return err
 	}
 	p.d.arena.watch(&p.theirs)
+	p.untold = p.d.arena.dropsNow()
 	_ = p.mine.fd.Close() // the peer has its own
 	p.meetCross()
 	p.state = pairUp

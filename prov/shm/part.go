@@ -108,6 +108,7 @@ func (p *pair) away() {
 	p.token = 0
 	if p.theirs.m != nil {
 		p.d.arena.unwatch(&p.theirs)
+		p.d.shed()
 	}
 	if p.lingers {
 		p.lingers = false

@@ -43,6 +43,7 @@ func (d *domain) Poll() bool {
 		d.news.Store(false)
 		moved = d.poll() || moved
 		moved = d.mourn() || moved
+		d.heed()
 	}
 	if len(d.dirty) > 0 {
 		d.Flush()

@@ -100,20 +100,20 @@ func (p *pair) hold(s provider.RemoteSegment, kind provider.Kind) (spot, int, er
 	}
 	switch {
 	case !ok:
-		p.hazards.drop(s.Key)
+		p.letGo(s.Key)
 		if p.hungUp() { // it has closed, and its memory with it
 			return spot{}, foundLater, nil
 		}
 		return spot{}, foundError, fmt.Errorf("no memory of the peer has this key, or it was closed: %w", provider.ErrKey)
 	case !b.access.Has(need):
-		p.hazards.drop(s.Key)
+		p.letGo(s.Key)
 		return spot{}, foundError, fmt.Errorf("the memory was registered without this access: %w", provider.ErrKey)
 	case s.Offset > b.len || s.Len > b.len-s.Offset:
-		p.hazards.drop(s.Key)
+		p.letGo(s.Key)
 		return spot{}, foundError, fmt.Errorf("%d bytes from %d of %d: outside of the memory: %w", s.Len, s.Offset, b.len, provider.ErrKey)
 	}
 	if b.seg == noSegment || !p.sees(b.access) {
-		p.hazards.drop(s.Key)
+		p.letGo(s.Key)
 		return spot{}, foundElse, nil
 	}
 	seg, write := p.segment(b.seg), kind != provider.ReadDone
@@ -121,15 +121,15 @@ func (p *pair) hold(s provider.RemoteSegment, kind provider.Kind) (spot, int, er
 	case p.state != pairUp:
 		return spot{}, foundLater, nil // it has ended, and all with it
 	case write && (seg != nil && seg.w == nil || p.uid != p.d.uid):
-		p.hazards.drop(s.Key)
+		p.letGo(s.Key)
 		return spot{}, foundElse, nil
 	case seg == nil:
-		p.hazards.drop(s.Key)
+		p.letGo(s.Key)
 		return spot{}, foundLater, nil
 	}
 	bytes := cut(seg.m.Bytes(), b.off, b.len)
 	if bytes == nil {
-		p.hazards.drop(s.Key)
+		p.letGo(s.Key)
 		p.breach(fmt.Errorf("%w: block of %d bytes at %d of segment %d", errRecord, b.len, b.off, b.seg))
 		return spot{}, foundLater, nil
 	}
@@ -143,7 +143,7 @@ func (p *pair) hold(s provider.RemoteSegment, kind provider.Kind) (spot, int, er
 
 // drop ends hold.
 func (p *pair) drop(s spot) {
-	p.hazards.drop(s.key)
+	p.letGo(s.key)
 	s.seg.users--
 	s.seg.unmap()
 	p.users--

@@ -3,6 +3,8 @@ package shm
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
@@ -80,15 +82,18 @@ func (p *pair) fewerSegments(body []byte) error {
 	return err
 }
 
-// unmap lets go of a segment that is dropped and that nobody uses.
+// unmap lets go of a segment that is dropped and that nobody uses; without the lock, since it may take the kernel long.
 func (s *foreignSegment) unmap() {
-	if s.dropped && s.users == 0 {
-		s.release()
+	if !s.dropped || s.users > 0 {
+		return
+	}
+	s.release()
+	s.pair.d.core.After(func() {
 		_ = s.m.Close()
 		if s.w != nil {
 			_ = s.w.Close()
 		}
-	}
+	})
 }
 
 // segment gives a segment of the peer's, looking once for news if it is unknown: what names it may have come faster than
@@ -120,10 +125,10 @@ func (p *pair) mapOwn(i uint32) {
 func (a *arena) lend(i uint32) (segmentInfo, *sys.FD, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if uint64(i) >= uint64(len(a.segments)) || a.segments[i] == nil {
+	s := a.segment(i)
+	if s == nil {
 		return segmentInfo{}, nil, nil
 	}
-	s := a.segments[i]
 	fd, err := s.file.fd.Dup()
 	return s.info(), fd, err
 }
@@ -177,8 +182,11 @@ func (p *pair) announce() {
 
 // announceNew tells the peer of new segments.
 func (p *pair) announceNew() error {
+	a := p.d.arena
+	a.mu.Lock() // so that no descriptor is closed meanwhile
+	defer a.mu.Unlock()
 	for {
-		list, next := p.d.arena.since(p.announced, p.uid != p.d.uid, maxSegments)
+		list, next := a.since(p.announced, p.uid != p.d.uid, maxSegments)
 		if len(list) > 0 {
 			var a announcement
 			var fds []*sys.FD
@@ -189,12 +197,25 @@ func (p *pair) announceNew() error {
 				return err
 			}
 		}
-		done := next == p.announced || len(list) < maxSegments
 		p.announced = next
-		if done {
+		if len(list) < maxSegments {
 			return nil
 		}
 	}
+}
+
+// since lists segments from index on, and gives the index to go on from. Peers of another user see none that they could write.
+func (a *arena) since(index int, foreign bool, most int) (list []*segment, next int) {
+	i, _ := a.at(uint32(index))
+	for _, s := range a.segments[i:] {
+		if len(list) == most {
+			return list, int(s.index)
+		}
+		if !(foreign && s.access.Has(provider.PeerWrite)) {
+			list = append(list, s)
+		}
+	}
+	return list, int(a.made)
 }
 
 // announceDropped tells the peer of segments that are no more.
@@ -213,9 +234,14 @@ func (p *pair) announceDropped() error {
 
 // announce tells all peers.
 func (d *domain) announce() {
+	least := math.MaxInt
 	for _, p := range d.pairs {
 		p.announce()
+		if p.state == pairUp {
+			least = min(least, p.untold)
+		}
 	}
+	d.arena.forget(least)
 }
 
 // dropOwn unmaps segments of ours that are no more, in the pair of an endpoint with itself.
@@ -236,12 +262,29 @@ func (p *pair) dropOwn() {
 func (a *arena) known() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.segments)
+	return int(a.made)
 }
 
 // drops lists the dropped segments from the n-th drop on, at most as many as fit in a message.
 func (a *arena) drops(n int) drop {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return drop(append([]uint32(nil), a.dropped[n:min(len(a.dropped), n+maxSegments)]...))
+	list := a.dropped[n-a.told:]
+	return drop(slices.Clone(list[:min(len(list), maxSegments)]))
+}
+
+// dropsNow is how many there were: a peer that was told of no segment need not be told of these.
+func (a *arena) dropsNow() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.told + len(a.dropped)
+}
+
+// forget ends the memory of the first n drops, which all peers were told of.
+func (a *arena) forget(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n = min(n-a.told, len(a.dropped))
+	a.dropped = slices.Delete(a.dropped, 0, n)
+	a.told += n
 }

@@ -87,7 +87,7 @@ func TestHome(t *testing.T) {
 
 // No two words of the lanes are at one place.
 func TestLaneWords(t *testing.T) {
-	list := []int{laneDataCredit, laneControlCredit, laneControlDone, laneWants, laneHazardsInUse, laneEnded}
+	list := []int{laneDataCredit, laneControlCredit, laneControlDone, laneWants, laneHazardsInUse, laneLet, laneEnded}
 	for step := range laneSteps {
 		list = append(list, laneCredit(step+1))
 	}
