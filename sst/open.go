@@ -302,7 +302,7 @@ func (r *Reader) forgetAttempt() {
 	for _, l := range r.peers {
 		r.old = append(r.old, l)
 	}
-	r.link, r.peers, r.leaving = nil, nil, false
+	r.link, r.near, r.peers, r.leaving = nil, nil, nil, false
 	r.session.forgetConditions(r.conditions)
 	r.conditions = nil
 }

@@ -73,6 +73,7 @@ type Reader struct {
 	response *sstmsg.WriterResponse
 	agreed   string               // data plane of the whole reader
 	routes   *routes              // to the writer's memory, nil if there are none
+	near     carrier.Link         // rank 0: link on which messages go that need no socket, nil if there is none
 	weft     bool                 // the writer is Weft
 	writer   string               // address of writer rank 0
 	release  string               // what the handshake told of the writer's software
@@ -336,10 +337,12 @@ func (r *Reader) protocolError(t taken) {
 	}
 	r.mu.Lock()
 	r.broken = t.err
-	l := r.link
+	links := []carrier.Link{r.near, r.link}
 	r.mu.Unlock()
-	if l != nil {
-		l.Abort(t.err)
+	for _, l := range links {
+		if l != nil {
+			l.Abort(t.err)
+		}
 	}
 }
 
@@ -347,10 +350,10 @@ func (r *Reader) protocolError(t taken) {
 func (r *Reader) control() poller {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.link == nil {
-		return nil
+	if l := r.controlLink(0); l != nil {
+		return l
 	}
-	return r.link
+	return nil
 }
 
 func (r *Reader) peer() string {

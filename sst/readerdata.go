@@ -149,13 +149,15 @@ func (r *Reader) keepLink(rank int, l carrier.Link) (carrier.Link, error) {
 // linkLost tells the leader, or fails the requests to a far rank.
 func (r *Reader) linkLost(l carrier.Link, err error) {
 	r.mu.Lock()
-	control := l == r.link
+	near := r.near != nil && !isDone(r.near.Done())
+	control, beside := l == r.link, near && l != r.near
 	for _, p := range r.peers {
 		control = control || l == p
 	}
+	control = control || near && l == r.near
 	r.mu.Unlock()
 	if control {
-		r.lost(err)
+		afterNear(beside, func() { r.lost(err) })
 		return
 	}
 	r.mu.Lock()

@@ -14,6 +14,7 @@ type ReaderInfo struct {
 	Writer       string `json:"writer"`       // address of writer rank 0
 	Ranks        int    `json:"ranks"`        // writer ranks
 	Plane        string `json:"plane"`        // data plane in use
+	Carrier      string `json:"carrier"`      // by which rank 0 is told of steps: "tcp" or "shm"; "" at other ranks, which hear of them from rank 0
 	Release      string `json:"release"`      // what the handshake told of the writer's software
 	Preload      bool   `json:"preload"`      // the newest step brought its blocks without requests; before the first one: we asked for that
 	Learned      bool   `json:"learned"`      // the writer sends by itself what this rank reads in each step
@@ -81,7 +82,7 @@ func (r *Reader) Info() ReaderInfo {
 	defer r.mu.Unlock()
 	c := &r.counts
 	info := ReaderInfo{
-		Writer: r.peerLocked(), Ranks: len(r.response.CP), Plane: r.agreed, Release: r.release,
+		Writer: r.peerLocked(), Ranks: len(r.response.CP), Plane: r.agreed, Carrier: carrierName(r.controlLink(0)), Release: r.release,
 		Preload: r.preloading(), Learned: r.plane.Learned(), ColumnMajor: r.response.Params.IsRowMajor == 0,
 		Distribution: distribution(r.response.Params.StepDistributionMode), Observer: r.cfg.Observer && r.weft,
 		Rank: r.ranks.rank, Size: r.ranks.size, FirstStep: uint64(r.member.FirstStep()), Taken: c.taken, Skipped: r.member.Skipped(),

@@ -127,6 +127,7 @@ func (r *Reader) leaderActions(actions []cp.ReaderAction) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case cp.SendToWriter:
+			r.turnNear(a.Msg)
 			if l := r.controlLink(a.Rank); l != nil {
 				r.session.post(l, a.Msg, r.options(a.Msg), nil)
 			}
@@ -251,10 +252,13 @@ func (r *Reader) receive(m sstmsg.Message, free func()) {
 
 // controlLink returns the link to what a writer rank listens on. The caller holds mu.
 func (r *Reader) controlLink(rank int) carrier.Link {
-	if rank == 0 {
-		return r.link
+	switch {
+	case rank != 0:
+		return r.peers[rank]
+	case r.near != nil:
+		return r.near
 	}
-	return r.peers[rank]
+	return r.link
 }
 
 // peerSetup takes in the link that a writer rank has made (Peer pattern).

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
+	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 	"github.com/weft-fabric/weft/sst/internal/dp"
 	"github.com/weft-fabric/weft/sst/internal/native"
@@ -21,6 +23,7 @@ const tryFor = 5 * time.Second
 type routes struct {
 	peers []*native.Peer // to be closed
 	list  []dp.Route     // by writer rank, nil: none
+	link  carrier.Link   // to writer rank 0, for messages; nil: they go on as before
 	why   error          // why there is not one to each
 }
 
@@ -28,17 +31,17 @@ type routes struct {
 // process have the same contact. The caller holds mu.
 func (r *Reader) tryRoutes(m *cp.TryRoutes) {
 	r.dropRoutes()
-	if !r.session.background(func(ctx context.Context) { r.tried(m.Try, r.session.reachAll(ctx, m.Contacts)) }) {
+	if !r.session.background(func(ctx context.Context) { r.tried(m.Try, r.reachAll(ctx, m.Contacts)) }) {
 		r.answerRoutes(m.Try, &routes{list: make([]dp.Route, len(m.Contacts)), why: ErrClosed})
 	}
 }
 
 // reachAll tries a route to each rank.
-func (s *Session) reachAll(ctx context.Context, contacts []string) *routes {
+func (r *Reader) reachAll(ctx context.Context, contacts []string) *routes {
 	ctx, cancel := context.WithTimeoutCause(ctx, tryFor, fmt.Errorf("%w after %v", ErrTimeout, tryFor))
 	defer cancel()
 	rs := &routes{list: make([]dp.Route, len(contacts))}
-	f, err := s.fabric(ctx)
+	near, err := r.session.near(ctx)
 	if err != nil {
 		rs.why = err
 		return rs
@@ -47,7 +50,7 @@ func (s *Session) reachAll(ctx context.Context, contacts []string) *routes {
 	for rank, contact := range contacts {
 		route, tried := known[contact]
 		if !tried {
-			if p, err := reach(ctx, f, contact); err == nil {
+			if p, err := reach(ctx, near.Fabric, contact); err == nil {
 				rs.peers, route = append(rs.peers, p), p
 			} else if rs.why == nil {
 				rs.why = fmt.Errorf("writer rank %d: %w", rank, err)
@@ -56,7 +59,24 @@ func (s *Session) reachAll(ctx context.Context, contacts []string) *routes {
 		}
 		rs.list[rank] = route
 	}
+	if r.leader != nil && rs.list[0] != nil {
+		rs.link = r.linkNear(ctx, near, contacts[0])
+	}
 	return rs
+}
+
+// linkNear returns a link to writer rank 0 that needs no socket, nil if there is none:
+// then messages go on as before.
+func (r *Reader) linkNear(ctx context.Context, n *near, contact string) carrier.Link {
+	c, err := native.ParseContact(contact)
+	if err == nil {
+		var l carrier.Link
+		if l, err = r.session.dialNear(ctx, n, c.Address, r); err == nil {
+			return l
+		}
+	}
+	r.session.log.InfoContext(ctx, "messages to the writer go through a socket, although its memory can be looked at", "stream", r.name, "error", err)
+	return nil
 }
 
 var errNoContact = errors.New("its process shares no memory")
@@ -80,9 +100,13 @@ func (rs *routes) reached() int {
 	return n
 }
 
-func (rs *routes) close() {
+// closeRoutes gives routes back. Views stay as they are.
+func (r *Reader) closeRoutes(rs *routes) {
 	for _, p := range rs.peers {
 		p.Close()
+	}
+	if rs.link != nil {
+		r.session.unuse(rs.link, r)
 	}
 }
 
@@ -91,7 +115,7 @@ func (r *Reader) tried(try int64, rs *routes) {
 	r.mu.Lock()
 	defer r.unlock()
 	if r.released {
-		rs.close()
+		r.closeRoutes(rs)
 		return
 	}
 	r.dropRoutes()
@@ -127,10 +151,32 @@ func (r *Reader) useRoutes(plane string) {
 	}
 }
 
+// turnNear has messages go over the link that needs no socket, from the one on that says
+// which plane it is. The caller holds mu.
+func (r *Reader) turnNear(m sstmsg.Message) {
+	if p, ok := m.(*sstmsg.ReaderPlane); ok && p.Plane != cp.PlaneEvpath && r.routes != nil {
+		r.near = r.routes.link
+	}
+}
+
+// nearGrace is how long the loss of a socket is taken for no more than that, while there
+// is a link beside it: what the peer has said last may still be on its way there, that
+// it leaves, say. When the peer has died that link ends as well, and mostly earlier.
+const nearGrace = 500 * time.Millisecond
+
+// afterNear calls f, after a grace if the link that was lost has another one beside it.
+func afterNear(beside bool, f func()) {
+	if !beside {
+		f()
+		return
+	}
+	time.AfterFunc(nearGrace, f)
+}
+
 // dropRoutes gives the routes back. Views stay as they are. The caller holds mu.
 func (r *Reader) dropRoutes() {
 	if r.routes != nil {
-		r.routes.close()
+		r.closeRoutes(r.routes)
 		r.routes = nil
 	}
 }

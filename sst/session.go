@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-fabric/weft/fabric"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
-	"github.com/weft-fabric/weft/sst/internal/native"
 )
 
 // SessionConfig configures a session. The zero value works.
@@ -78,9 +78,10 @@ type Session struct {
 	waits explainer
 	early uint64 // bytes that writers may push for steps that they have not announced
 
-	fabricMu  sync.Mutex
-	shared    *native.Fabric // nil before it was needed
-	sharedErr error          // why there is none
+	openDomain func(fabric.DomainConfig) (*fabric.Domain, error) // nil but in a test
+	nearMu     sync.Mutex
+	nearby     *near // nil before it was needed
+	nearErr    error // why there is none
 
 	mu         sync.Mutex
 	writers    map[int64]*Writer         // by stream number
@@ -169,12 +170,13 @@ func (s *Session) close() error {
 	s.finishHandshakes()
 	s.finishLingering()
 	s.stop(ErrClosed)
+	s.closeLinks()
 	err := s.cm.Close()
 	s.mu.Lock()
 	s.joining = true
 	s.mu.Unlock()
 	s.tasks.Wait()
-	return errors.Join(err, s.closeFabric())
+	return errors.Join(err, s.closeNear())
 }
 
 // background runs f on a goroutine that Close joins; its context ends there. It

@@ -5,49 +5,86 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weft-fabric/weft/fabric"
+	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 	"github.com/weft-fabric/weft/sst/internal/native"
 )
 
+// near is what a session has for programs of its node: memory that they look at, and
+// links over which messages go without a socket (docs/native.md).
+type near struct {
+	*native.Fabric
+	links *carrier.Fabric
+}
+
 // errDenied says that the session was told to do without.
 var errDenied = errors.New("SessionConfig.NoSharedMemory is set")
 
-// fabric returns the session's share of shared memory, opened at first use. The error
-// says why there is none in this process, and is the same each time: what a stream
-// falls back on must not depend on when it was opened.
-func (s *Session) fabric(ctx context.Context) (*native.Fabric, error) {
+// near returns what the session has for its node, opened at first use. The error says
+// why there is nothing in this process, and is the same each time: what a stream falls
+// back on must not depend on when it was opened.
+func (s *Session) near(ctx context.Context) (*near, error) {
 	if s.cfg.NoSharedMemory {
 		return nil, errDenied
 	}
-	s.fabricMu.Lock()
-	defer s.fabricMu.Unlock()
+	s.nearMu.Lock()
+	defer s.nearMu.Unlock()
 	switch {
-	case s.shared != nil || s.sharedErr != nil:
-		return s.shared, s.sharedErr
+	case s.nearby != nil || s.nearErr != nil:
+		return s.nearby, s.nearErr
 	case s.life.Err() != nil:
 		return nil, fmt.Errorf("session: %w", ErrClosed)
 	}
-	f, err := native.Open(ctx, native.Config{Logger: s.log})
+	n, err := s.openNear(ctx)
 	if err != nil && ctx.Err() != nil {
 		return nil, err // the next one may have more time
 	}
-	s.shared, s.sharedErr = f, err
+	s.nearby, s.nearErr = n, err
 	if err != nil && !errors.Is(err, native.ErrNotLinked) {
 		s.log.WarnContext(ctx, "no shared memory here: data goes through sockets, also on this node", "error", err)
 	}
-	return f, err
+	return n, err
 }
 
-// closeFabric ends what fabric has opened, at the end of the session.
-func (s *Session) closeFabric() error {
-	s.fabricMu.Lock()
-	defer s.fabricMu.Unlock()
-	if s.shared == nil {
+// openNear opens it.
+func (s *Session) openNear(ctx context.Context) (*near, error) {
+	f, err := native.Open(ctx, native.Config{Logger: s.log, Endpoint: carrier.FabricEndpoint, Open: s.openDomain})
+	if err != nil {
+		return nil, err
+	}
+	n := &near{Fabric: f}
+	config := carrier.FabricConfig{Progress: fabric.Auto, Handler: (*sessionHandler)(s), Logger: s.log}
+	config.Domain, config.Endpoint, config.Queue = f.Messages()
+	if n.links, err = carrier.NewFabric(config); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return n, nil
+}
+
+// closeLinks ends the links to programs of the node, after what is queued.
+func (s *Session) closeLinks() {
+	s.nearMu.Lock()
+	n := s.nearby
+	if n == nil {
+		s.nearErr = ErrClosed
+	}
+	s.nearMu.Unlock()
+	if n != nil {
+		n.links.Close()
+	}
+}
+
+// closeNear ends the rest.
+func (s *Session) closeNear() error {
+	s.nearMu.Lock()
+	defer s.nearMu.Unlock()
+	if s.nearby == nil {
 		return nil
 	}
-	f := s.shared
-	s.shared, s.sharedErr = nil, ErrClosed
-	return f.Close()
+	n := s.nearby
+	s.nearby, s.nearErr = nil, ErrClosed
+	return n.Close()
 }
 
 // readerPlanes are the data planes that a reader asks for. Whether the native one works
@@ -59,7 +96,7 @@ func (s *Session) readerPlanes(ctx context.Context, p *Params) ([]string, error)
 		return planes, nil
 	}
 	if len(planes) == 1 {
-		if _, err := s.fabric(ctx); err != nil {
+		if _, err := s.near(ctx); err != nil {
 			return nil, fmt.Errorf("%w: DataTransport=%s: %w", ErrPlane, p.DataTransport, err)
 		}
 		return planes, nil
@@ -68,4 +105,9 @@ func (s *Session) readerPlanes(ctx context.Context, p *Params) ([]string, error)
 		return planes[1:], nil
 	}
 	return planes, nil
+}
+
+// dialNear returns a link to an address of the node, for a user of it, until unuse.
+func (s *Session) dialNear(ctx context.Context, n *near, a fabric.Address, by linkUser) (carrier.Link, error) {
+	return s.dialled(ctx, by, func() (carrier.Link, error) { return n.links.Dial(ctx, a) })
 }

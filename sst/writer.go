@@ -13,7 +13,6 @@ import (
 	"github.com/weft-fabric/weft/sst/cohort"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
-	"github.com/weft-fabric/weft/sst/internal/native"
 	"github.com/weft-fabric/weft/step"
 )
 
@@ -78,9 +77,9 @@ type Writer struct {
 	formats  map[[12]byte]bool // that a rank of this process has brought
 	unsent   *cp.Contribute    // of a step that could not be encoded
 	memory   stepMemory
-	planes   []string       // data planes that are served, best first
-	fabric   *native.Fabric // nil without the native plane
-	noArena  sync.Once      // it was said that memory cannot be shared
+	planes   []string  // data planes that are served, best first
+	near     *near     // nil without the native plane
+	noArena  sync.Once // it was said that memory cannot be shared
 
 	mu        sync.Mutex
 	ranks     cohortLink       // the numbers never change
@@ -255,7 +254,7 @@ func (w *Writer) waitEagerly(ctx context.Context, changed <-chan struct{}) bool 
 	var l poller
 	for _, r := range w.readers {
 		if len(w.readers) == 1 && r.link != nil {
-			l = r.link
+			l = r.out()
 		}
 	}
 	w.mu.Unlock()

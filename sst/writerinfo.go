@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-fabric/weft/sst/internal/carrier"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
@@ -58,6 +59,7 @@ type AttachedReader struct {
 	Ranks   int    `json:"ranks"`
 	Release string `json:"release"` // the message variants it gets; of Weft, other ranks than 0 know only that
 	Plane   string `json:"plane"`   // that it reads by
+	Carrier string `json:"carrier"` // by which its rank 0 is told of steps: "tcp" or "shm"; "" at other ranks than 0
 	Served  uint64 `json:"served"`  // bytes of data that this process has sent to it
 
 	// The rest is known at rank 0.
@@ -114,6 +116,17 @@ func (w *Writer) policy() WriterPolicy {
 	}
 }
 
+// carrierName tells what a link goes over, "" of none.
+func carrierName(l carrier.Link) string {
+	if l == nil {
+		return ""
+	}
+	if name, _, fabric := strings.Cut(l.Info().Peer, "://"); fabric {
+		return name
+	}
+	return "tcp"
+}
+
 // info is a reader with the counts of the leader.
 func (r *attached) info(c cp.Counts) AttachedReader {
 	info := AttachedReader{
@@ -127,6 +140,7 @@ func (r *attached) info(c cp.Counts) AttachedReader {
 	case len(r.ranks) > 0:
 		info.Addr = addrIn(r.ranks[0].Contact)
 	}
+	info.Carrier = carrierName(r.out())
 	switch {
 	case r.weft:
 		info.Release = "Weft"

@@ -21,11 +21,11 @@ func (w *Writer) openArena(ctx context.Context) error {
 	if w.planes = w.cfg.Params.planes(); !slices.Contains(w.planes, cp.PlaneNative) {
 		return nil
 	}
-	f, err := w.session.fabric(ctx)
+	near, err := w.session.near(ctx)
 	switch {
 	case err == nil:
-		w.fabric = f
-		w.memory.arena = step.NewMemoryPool(0, func(n int) (step.StoreMemory, error) { return w.segment(f, n) })
+		w.near = near
+		w.memory.arena = step.NewMemoryPool(0, func(n int) (step.StoreMemory, error) { return w.segment(near.Fabric, n) })
 	case len(w.planes) == 1:
 		return fmt.Errorf("%w: DataTransport=%s: %w", ErrPlane, w.cfg.Params.DataTransport, err)
 	default:

@@ -20,6 +20,7 @@ import (
 // for rank 0, which speaks with the reader.
 type attached struct {
 	link    carrier.Link
+	near    carrier.Link // on which messages go that need no socket, nil if there is none
 	options sstmsg.Options
 	weft    bool
 	ranks   []sstmsg.EvpathReader // how its ranks are reached
@@ -143,6 +144,30 @@ func (w *Writer) fromReader(key readerKey, m sstmsg.Message) {
 	w.tellLeader(cp.FromReader{Reader: key, Msg: m})
 }
 
+// readsBy takes in by which plane a reader turns out to read. It says so on the link that
+// it wants to be told on from now on.
+func (w *Writer) readsBy(l carrier.Link, key readerKey, m *sstmsg.ReaderPlane) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.readers[key]
+	if w.leader == nil || r == nil {
+		return
+	}
+	if l != r.link && r.near == nil {
+		r.near = l
+		w.session.use(l, w)
+	}
+	w.tellLeader(cp.FromReader{Reader: key, Msg: m})
+}
+
+// out is the link on which the reader is told of steps; nil but at rank 0.
+func (r *attached) out() carrier.Link {
+	if r.near != nil {
+		return r.near
+	}
+	return r.link
+}
+
 // linkLost drops the readers whose control link is gone.
 func (w *Writer) linkLost(l carrier.Link, err error) {
 	w.mu.Lock()
@@ -154,9 +179,21 @@ func (w *Writer) linkLost(l carrier.Link, err error) {
 		return r.link == l
 	})
 	for key, r := range w.readers {
-		if r.link == l {
+		switch {
+		case r.out() == l:
 			w.tellLeader(cp.ReaderLost{Reader: key, Err: err})
+		case r.link == l:
+			afterNear(true, func() { w.readerLost(key, err) })
 		}
+	}
+}
+
+// readerLost gives a reader up.
+func (w *Writer) readerLost(key readerKey, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.readers[key] != nil && !w.ended {
+		w.tellLeader(cp.ReaderLost{Reader: key, Err: err})
 	}
 }
 
@@ -214,7 +251,7 @@ func (r *attached) post(m sstmsg.Message, begun *atomic.Bool) {
 		r.pushes = append(r.pushes, last)
 	}
 	r.flush()
-	give(r.link, err)
+	give(r.out(), err)
 }
 
 // flush sends what was pushed.
@@ -222,10 +259,10 @@ func (r *attached) flush() {
 	if len(r.pushes) == 0 {
 		return
 	}
-	err := r.link.SendAll(r.pushes)
+	err := r.out().SendAll(r.pushes)
 	clear(r.pushes)
 	r.pushes = r.pushes[:0]
-	give(r.link, err)
+	give(r.out(), err)
 }
 
 // dropReader forgets a reader at rank 0. One that has no ear for the reason sees
@@ -244,7 +281,7 @@ func (w *Writer) dropReader(a cp.DropReader) {
 		if n := w.session.streamsOn(r.link); n > 0 {
 			args = append(args, "other streams that lose the connection with it", n)
 		}
-		r.link.Abort(a.Err)
+		w.abortLinks(r, a.Err)
 	}
 	if w.failure == nil && w.leader.Failure() == nil {
 		what := "a reader failed; the stream goes on"
@@ -252,6 +289,15 @@ func (w *Writer) dropReader(a cp.DropReader) {
 			what = "a reader was detached: it is too slow; the stream goes on"
 		}
 		w.say(what, args...)
+	}
+}
+
+// abortLinks ends the links on which rank 0 speaks with a reader.
+func (w *Writer) abortLinks(r *attached, err error) {
+	for _, l := range []carrier.Link{r.near, r.link} {
+		if l != nil {
+			l.Abort(err)
+		}
 	}
 }
 
@@ -266,8 +312,10 @@ func (w *Writer) forget(key readerKey) {
 	r.gone = true
 	r.flush()
 	w.session.retire(r.ids...)
-	if r.link != nil {
-		w.session.unuse(r.link, w)
+	for _, l := range []carrier.Link{r.link, r.near} {
+		if l != nil {
+			w.session.unuse(l, w)
+		}
 	}
 	for _, l := range r.links {
 		w.session.unuse(l, w)

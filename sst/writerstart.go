@@ -26,8 +26,8 @@ func (w *Writer) hello() (cp.WriterHello, error) {
 		params += " IsRowMajor=0"
 	}
 	hello := cp.WriterHello{Ranks: w.cfg.Ranks, Contact: contact.String(), Params: params}
-	if w.fabric != nil {
-		hello.Native = w.fabric.Contact()
+	if w.near != nil {
+		hello.Native = w.near.Contact()
 	}
 	return hello, nil
 }

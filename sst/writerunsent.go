@@ -199,9 +199,7 @@ func (w *Writer) expel(key readerKey, err error) {
 // cut ends the connections to a reader that does not read from them: what waits
 // there would wait for ever.
 func (w *Writer) cut(r *attached) {
-	if r.link != nil {
-		r.link.Abort(ErrReaderFailed)
-	}
+	w.abortLinks(r, ErrReaderFailed)
 	for _, l := range r.links {
 		l.Abort(ErrReaderFailed)
 	}

@@ -9,8 +9,8 @@
 //
 // What it is not: aware of streams, steps and stores. And it links no provider: the program does.
 //
-// Nothing runs while nothing happens: the domain's goroutines sleep in the kernel, and there is no timer. The endpoint neither sends nor receives, so
-// its queue has nothing to read. What a peer sends against all custom stays with that peer, but for 64 KiB.
+// Nothing runs while nothing happens: the domain's goroutines sleep in the kernel, and there is no timer. The endpoint is also what
+// messages go by (package carrier), if somebody is there for them ([Fabric.Messages]).
 //
 // All methods are safe for concurrent use. None calls the program: the logger is called from a goroutine of its own, so
 // locks may be held around every call. Those that have a context may wait, Alloc and Close may take long; the others return at once.

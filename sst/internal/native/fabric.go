@@ -17,13 +17,6 @@ const providerName = "shm"
 // ErrNotLinked is why Open fails in a program that does not want the plane: it has not imported the provider.
 var ErrNotLinked = errors.New(`the program does not link it: import _ "github.com/weft-fabric/weft/prov/` + providerName + `"`)
 
-// Nobody posts on the endpoint, so its queue stays empty and nobody reads it. What a peer sends all the same waits here up to these bounds, then with the
-// peer. Of peers that have gone 16 times as much may be left; beyond that the provider lets nobody in whom this side has not reached.
-const (
-	queueSize  = 16       // completions
-	unexpected = 64 << 10 // bytes of messages, for each peer; beyond them they stay with the peer
-)
-
 // Config says how a Fabric is to be. The zero value works.
 type Config struct {
 	Logger *slog.Logger // hears of what a person should know, from a goroutine of its own; nil discards
@@ -33,6 +26,9 @@ type Config struct {
 	Progress fabric.Progress   // with fabric.Manual, peers reach this process only while one of its calls waits
 	Options  map[string]string // of the provider shm: docs/prov/shm.md
 
+	// Endpoint says how the endpoint for messages is to be, both of whose directions use q; nil: nobody uses it. See Messages.
+	Endpoint func(q *fabric.CompletionQueue) fabric.EndpointConfig
+
 	// Open makes the domain, which is the Fabric's to close; nil opens the provider shm as it is linked. Tests put a hook around it.
 	Open func(fabric.DomainConfig) (*fabric.Domain, error)
 }
@@ -41,6 +37,7 @@ type Config struct {
 type Fabric struct {
 	domain  *fabric.Domain
 	end     *fabric.Endpoint
+	queue   *fabric.CompletionQueue
 	contact string
 	say     *sayer // nil without a logger
 
@@ -48,6 +45,7 @@ type Fabric struct {
 	closed bool
 	out    int // memories that are not freed
 	peers  map[Contact]*Peer
+	tried  map[fabric.Peer]int // numbers that were inserted, and by how many they are being tried
 
 	closing  sync.Once
 	closeErr error
@@ -57,7 +55,7 @@ type Fabric struct {
 // also when there are too few descriptors to see that), fabric.ErrNoMemory (descriptors or memory), fabric.ErrInvalid (options that make no
 // sense), and the context's error. It takes about a millisecond, and waits for no other process.
 func Open(ctx context.Context, c Config) (*Fabric, error) {
-	f := &Fabric{peers: make(map[Contact]*Peer)}
+	f := &Fabric{peers: make(map[Contact]*Peer), tried: make(map[fabric.Peer]int)}
 	config := fabric.DomainConfig{Progress: c.Progress, Memory: c.Memory, Options: c.Options}
 	if c.Logger != nil {
 		h := detach(c.Logger)
@@ -75,7 +73,7 @@ func Open(ctx context.Context, c Config) (*Fabric, error) {
 	if f.domain, err = open(config); err != nil {
 		return nil, fmt.Errorf("native: %w", err)
 	}
-	if err := f.listen(); err != nil {
+	if err := f.listen(c); err != nil {
 		return nil, errors.Join(fmt.Errorf("native: %w", err), f.Close())
 	}
 	return f, nil
@@ -94,27 +92,38 @@ func discover(ctx context.Context, name string) (fabric.Info, error) {
 }
 
 // listen makes the endpoint and the probe, and with them the contact.
-func (f *Fabric) listen() error {
-	q, err := f.domain.OpenCompletionQueue(fabric.CQConfig{Size: queueSize})
+func (f *Fabric) listen(c Config) error {
+	q, err := f.domain.OpenCompletionQueue(fabric.CQConfig{})
 	if err != nil {
 		return err
 	}
-	if f.end, err = f.domain.OpenEndpoint(fabric.EndpointConfig{Send: q, Recv: q, Unexpected: unexpected}); err != nil {
+	f.queue = q
+	config := fabric.EndpointConfig{Send: q, Recv: q}
+	if c.Endpoint != nil {
+		config = c.Endpoint(q)
+	}
+	if f.end, err = f.domain.OpenEndpoint(config); err != nil {
 		return err
 	}
 	probe, err := f.domain.Alloc(nonceSize, fabric.PeerRead)
 	if err != nil {
 		return err
 	}
-	c := Contact{Address: f.end.Address(), Key: probe.Key()}
-	_, _ = rand.Read(c.Nonce[:]) // never fails
-	copy(probe.Bytes(), c.Nonce[:])
-	f.contact = string(c.Append(nil))
+	contact := Contact{Address: f.end.Address(), Key: probe.Key()}
+	_, _ = rand.Read(contact.Nonce[:]) // never fails
+	copy(probe.Bytes(), contact.Nonce[:])
+	f.contact = string(contact.Append(nil))
 	return nil
 }
 
 // Contact is what others reach this process by, for Reach; its form is that of type Contact.
 func (f *Fabric) Contact() string { return f.contact }
+
+// Messages is what messages between the processes go by: whoever was meant by Config.Endpoint posts on the endpoint and reads its queue, and nobody
+// else. They end with Close.
+func (f *Fabric) Messages() (*fabric.Domain, *fabric.Endpoint, *fabric.CompletionQueue) {
+	return f.domain, f.end, f.queue
+}
 
 // Stats are numbers of the domain since it was opened; nobody but the Fabric uses it.
 func (f *Fabric) Stats() fabric.Stats { return f.domain.Stats() }

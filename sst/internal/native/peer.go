@@ -139,14 +139,16 @@ func (p *Peer) connect(ctx context.Context, was fabric.Peer) error {
 		return nil
 	}
 	for round := 1; ; round++ {
-		number, err := p.of.domain.Insert(p.contact.Address)
+		number, err := p.of.insert(p.contact.Address)
 		if err != nil {
 			return err
 		}
-		if err = p.prove(ctx, number); err == nil {
-			return p.adopt(number)
+		err = p.prove(ctx, number)
+		if err == nil {
+			err = p.adopt(number)
 		}
-		if !ended(err) || round == maxRounds {
+		p.of.leave(number)
+		if err == nil || !ended(err) || round == maxRounds {
 			return err
 		}
 	}
@@ -198,6 +200,7 @@ func (p *Peer) Close() {
 	}
 	delete(f.peers, p.contact)
 	p.number.Store(0)
+	f.tidy()
 }
 
 // view is the domain's, which may live on without an endpoint.
@@ -212,4 +215,45 @@ func (f *Fabric) view(ctx context.Context, number fabric.Peer, key fabric.Key, a
 		return nil, fabric.ErrClosed
 	}
 	return nil, err
+}
+
+// insert gives the number of an address, to be tried until leave. Different contacts may have one address, and so one
+// number; and it may be that of a peer that has connected by itself.
+func (f *Fabric) insert(a fabric.Address) (fabric.Peer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	number, err := f.domain.Insert(a)
+	if err == nil {
+		f.tried[number]++
+	}
+	return number, err
+}
+
+// leave ends a try.
+func (f *Fabric) leave(number fabric.Peer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tried[number]--
+	f.tidy()
+}
+
+// connected is the state of a peer as fabric.Domain.Peers says it.
+const connected = "connected"
+
+// tidy removes numbers that were tried and are of no use: not connected, or not any more. One that is connected stays, since removing it ends the connection for whoever
+// uses it as well. The caller holds mu.
+func (f *Fabric) tidy() {
+	if f.closed {
+		return
+	}
+	used := make(map[fabric.Peer]bool, len(f.peers))
+	for _, p := range f.peers {
+		used[fabric.Peer(p.number.Load())] = true
+	}
+	for _, s := range f.domain.Peers() {
+		if tries, ours := f.tried[s.Peer]; ours && tries == 0 && !used[s.Peer] && s.State != connected {
+			delete(f.tried, s.Peer)
+			_ = f.domain.Remove(s.Peer) // it can only be gone already
+		}
+	}
 }
