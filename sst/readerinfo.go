@@ -41,7 +41,8 @@ type ReaderInfo struct {
 // WriterRank counts what came from one writer rank to one reader rank, or was looked
 // at, in bytes of data blocks.
 type WriterRank struct {
-	Addr       string `json:"addr"` // where its data is asked for
+	Addr       string `json:"addr"`  // where its data is asked for
+	Route      string `json:"route"` // by which its data comes: "shm" (a look at its memory) or "tcp"
 	Requests   int64  `json:"requests"`
 	Replied    uint64 `json:"replied"`    // bytes in answer to requests
 	Pushes     int64  `json:"pushes"`     // blocks that came by themselves
@@ -124,12 +125,20 @@ func (r *Reader) writerRanks() []WriterRank {
 	list := make([]WriterRank, 0, len(r.response.CP))
 	for rank, s := range r.plane.Stats() {
 		list = append(list, WriterRank{
-			Addr: addrIn(r.response.CP[rank].Contact), Requests: s.Requests, Replied: s.Replied,
+			Addr: addrIn(r.response.CP[rank].Contact), Route: r.routeTo(rank), Requests: s.Requests, Replied: s.Replied,
 			Pushes: s.Pushes, Pushed: s.Pushed, Duplicates: s.Duplicates,
 			Views: s.Views, Viewed: s.Viewed, Copied: s.Copied,
 		})
 	}
 	return list
+}
+
+// routeTo says how a writer rank's data comes. The caller holds mu.
+func (r *Reader) routeTo(rank int) string {
+	if r.routes != nil && rank < len(r.routes.list) && r.routes.list[rank] != nil {
+		return "shm"
+	}
+	return "tcp"
 }
 
 // addrIn returns the address in a contact, "" if there is none.

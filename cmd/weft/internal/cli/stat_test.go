@@ -33,8 +33,8 @@ func aStat(at time.Duration, steps uint64) sst.Stat {
 			Path: "/run/sim.sst", Addr: "10.0.0.7:4711", Ranks: 3, Plane: "evpath", NextStep: steps, Held: 3, Bytes: 32_800_000, Queued: 24_600_000,
 			Written: steps * 8_200_000, Dropped: 2, RankBytes: []uint64{8_200_000, 16_400_000, 0},
 			Readers: []sst.AttachedReader{
-				{Addr: "10.0.0.9:50001", Ranks: 4, Release: "2.12", Plane: "evpath", Active: true, Sent: 17, Released: 14, Lag: 4, Held: 3, HeldBytes: 24_600_000},
-				{Addr: "10.0.0.10:5", Ranks: 1, Release: "Weft", Plane: "evpath", Sent: 0, Dropped: 12345},
+				{Addr: "10.0.0.9:50001", Ranks: 4, Release: "2.12", Plane: "evpath", Carrier: "tcp", Active: true, Sent: 17, Released: 14, Lag: 4, Held: 3, HeldBytes: 24_600_000},
+				{Addr: "10.0.0.10:5", Ranks: 1, Release: "Weft", Plane: "native", Carrier: "shm", Sent: 0, Dropped: 12345},
 			},
 		},
 		Params: []sst.EffectiveParam{{Name: "QueueLimit", Value: "4", Set: true}, {Name: "QueueFullPolicy", Value: "Discard", Set: true}},
@@ -51,9 +51,9 @@ func TestStatView(t *testing.T) {
 		"data     246.0 MB written, 82.0 MB/s",
 		"queue    3 of 4 steps, 24.6 MB (Discard), 32.8 MB of memory here",
 		"readers  2",
-		"  ADDRESS         RELEASE  PLANE   RANKS  LAG  HELD    BYTES  SENT  DROPPED",
-		"  10.0.0.9:50001  2.12     evpath      4    4     3  24.6 MB    17        0",
-		"  10.0.0.10:5     Weft     evpath      1    0     0      0 B     0    12345  opening",
+		"  ADDRESS         RELEASE  PLANE   CARRIER  RANKS  LAG  HELD    BYTES  SENT  DROPPED",
+		"  10.0.0.9:50001  2.12     evpath  tcp          4    4     3  24.6 MB    17        0",
+		"  10.0.0.10:5     Weft     native  shm          1    0     0      0 B     0    12345  opening",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -234,9 +234,9 @@ func TestStatJSONForm(t *testing.T) {
 	const golden = `{"name":"sim","time":"2026-05-01T12:00:02Z","stream":"0x1","path":"/run/sim.sst","addr":"10.0.0.7:4711","rank":0,"size":0,"base":0,"own":0,` +
 		`"ranks":3,"plane":"evpath","next_step":30,"held":3,"bytes":32800000,"queued":24600000,"written":246000000,"dropped":2,"ending":false,` +
 		`"rank_bytes":[8200000,16400000,0],"readers":[` +
-		`{"addr":"10.0.0.9:50001","ranks":4,"release":"2.12","plane":"evpath","served":0,"active":true,"observer":false,"sent":17,"released":14,"dropped":0,` +
+		`{"addr":"10.0.0.9:50001","ranks":4,"release":"2.12","plane":"evpath","carrier":"tcp","served":0,"active":true,"observer":false,"sent":17,"released":14,"dropped":0,` +
 		`"lag":4,"held":3,"held_bytes":24600000},` +
-		`{"addr":"10.0.0.10:5","ranks":1,"release":"Weft","plane":"evpath","served":0,"active":false,"observer":false,"sent":0,"released":0,"dropped":12345,` +
+		`{"addr":"10.0.0.10:5","ranks":1,"release":"Weft","plane":"native","carrier":"shm","served":0,"active":false,"observer":false,"sent":0,"released":0,"dropped":12345,` +
 		`"lag":0,"held":0,"held_bytes":0}],` +
 		`"policy":{"rendezvous":0,"queue_limit":0,"queue_limit_bytes":0,"queue_full_policy":"","block_at":"","reserve":0,"first_precious":false,` +
 		`"distribution":"","registration":"","preload":false,"ask_from":0,"lag_notice":0,"lag_limit":0,"warn_bytes":0},` +

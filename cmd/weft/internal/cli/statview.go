@@ -93,14 +93,14 @@ func readerTable(st sst.Stat) []string {
 	if len(st.Readers) == 0 {
 		return nil
 	}
-	rows := [][]string{{"ADDRESS", "RELEASE", "PLANE", "RANKS", "LAG", "HELD", "BYTES", "SENT", "DROPPED", ""}}
+	rows := [][]string{{"ADDRESS", "RELEASE", "PLANE", "CARRIER", "RANKS", "LAG", "HELD", "BYTES", "SENT", "DROPPED", ""}}
 	for _, r := range st.Readers {
 		rows = append(rows, []string{
-			r.Addr, r.Release, r.Plane, strconv.Itoa(r.Ranks), strconv.FormatInt(r.Lag, 10), strconv.Itoa(r.Held), byteText(float64(r.HeldBytes)),
+			r.Addr, r.Release, r.Plane, r.Carrier, strconv.Itoa(r.Ranks), strconv.FormatInt(r.Lag, 10), strconv.Itoa(r.Held), byteText(float64(r.HeldBytes)),
 			strconv.FormatInt(r.Sent, 10), strconv.FormatInt(r.Dropped, 10), readerState(r),
 		})
 	}
-	lines := alignColumns(rows, 3)
+	lines := alignColumns(rows, 4)
 	if st.MoreReaders > 0 {
 		lines = append(lines, fmt.Sprintf("  and %s", plural(st.MoreReaders, "more reader")))
 	}

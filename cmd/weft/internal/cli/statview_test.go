@@ -94,13 +94,13 @@ func TestReaderTable(t *testing.T) {
 		t.Errorf("a table of nobody: %q", got)
 	}
 	st := sst.Stat{MoreReaders: 1, WriterInfo: sst.WriterInfo{Readers: []sst.AttachedReader{
-		{Addr: "10.0.0.1:5", Release: "Weft", Plane: "evpath", Ranks: 12, Active: true, Sent: 3},
-		{Addr: "ä:50", Release: "2.12", Plane: "evpath", Ranks: 1, Observer: true, Lag: 7, Held: 1, HeldBytes: 999},
+		{Addr: "10.0.0.1:5", Release: "Weft", Plane: "evpath", Carrier: "tcp", Ranks: 12, Active: true, Sent: 3},
+		{Addr: "ä:50", Release: "2.12", Plane: "evpath", Carrier: "tcp", Ranks: 1, Observer: true, Lag: 7, Held: 1, HeldBytes: 999},
 	}}}
 	want := []string{
-		"  ADDRESS     RELEASE  PLANE   RANKS  LAG  HELD  BYTES  SENT  DROPPED",
-		"  10.0.0.1:5  Weft     evpath     12    0     0    0 B     3        0",
-		"  ä:50        2.12     evpath      1    7     1  999 B     0        0  observer, opening",
+		"  ADDRESS     RELEASE  PLANE   CARRIER  RANKS  LAG  HELD  BYTES  SENT  DROPPED",
+		"  10.0.0.1:5  Weft     evpath  tcp         12    0     0    0 B     3        0",
+		"  ä:50        2.12     evpath  tcp          1    7     1  999 B     0        0  observer, opening",
 		"  and 1 more reader",
 	}
 	if d := cmp.Diff(want, readerTable(st)); d != "" {

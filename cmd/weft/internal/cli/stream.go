@@ -116,9 +116,33 @@ func (s *streamSource) Describe() []string {
 		"  of writers:    " + fmt.Sprint(i.Ranks),
 		"  writer:        " + i.Writer + " " + i.Release,
 		"  data plane:    " + planeText(i.Plane),
+		"  carrier:       " + carrierText(i.Carrier),
+		"  routes:        " + routesText(i.Writers),
 		"  array order:   " + order(i.ColumnMajor),
 		"  attached as:   " + as,
 	}
+}
+
+// carrierText explains over what messages about steps come.
+func carrierText(carrier string) string {
+	switch carrier {
+	case "":
+		return "rank 0"
+	case "tcp":
+		return "socket (tcp)"
+	}
+	return "shared memory (" + carrier + ")"
+}
+
+// routesText sums up how the data of the writer's ranks come.
+func routesText(ranks []sst.WriterRank) string {
+	shared := 0
+	for _, w := range ranks {
+		if w.Route != "tcp" {
+			shared++
+		}
+	}
+	return fmt.Sprintf("memory of %d of %s", shared, plural(len(ranks), "writer rank"))
 }
 
 // planeText explains data planes, which are separated by commas: evpath is ADIOS2's name
