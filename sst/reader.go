@@ -72,6 +72,7 @@ type Reader struct {
 
 	response *sstmsg.WriterResponse
 	agreed   string               // data plane of the whole reader
+	trying   int64                // number of the newest try of routes
 	routes   *routes              // to the writer's memory, nil if there are none
 	near     carrier.Link         // rank 0: link on which messages go that need no socket, nil if there is none
 	weft     bool                 // the writer is Weft

@@ -149,15 +149,11 @@ func (r *Reader) keepLink(rank int, l carrier.Link) (carrier.Link, error) {
 // linkLost tells the leader, or fails the requests to a far rank.
 func (r *Reader) linkLost(l carrier.Link, err error) {
 	r.mu.Lock()
-	near := r.near != nil && !isDone(r.near.Done())
-	control, beside := l == r.link, near && l != r.near
-	for _, p := range r.peers {
-		control = control || l == p
-	}
-	control = control || near && l == r.near
+	control := r.controls(l)
+	beside := r.near != nil && l != r.near && !isDone(r.near.Done())
 	r.mu.Unlock()
 	if control {
-		afterNear(beside, func() { r.lost(err) })
+		afterNear(beside, func() { r.lostControl(l, err) })
 		return
 	}
 	r.mu.Lock()
@@ -168,6 +164,30 @@ func (r *Reader) linkLost(l carrier.Link, err error) {
 			r.session.unuse(l, r)
 			r.plane.FailRank(rank, orGone(err))
 		}
+	}
+}
+
+// controls reports whether a link is one on which we talk with the leader of the writer,
+// or with ranks that talk as it does. The caller holds mu.
+func (r *Reader) controls(l carrier.Link) bool {
+	if l == r.link || l == r.near {
+		return true
+	}
+	for _, p := range r.peers {
+		if l == p {
+			return true
+		}
+	}
+	return false
+}
+
+// lostControl gives the writer up, unless we have gone to another since.
+func (r *Reader) lostControl(l carrier.Link, err error) {
+	r.mu.Lock()
+	control := r.controls(l)
+	r.mu.Unlock()
+	if control {
+		r.lost(err)
 	}
 }
 

@@ -31,6 +31,7 @@ type routes struct {
 // process have the same contact. The caller holds mu.
 func (r *Reader) tryRoutes(m *cp.TryRoutes) {
 	r.dropRoutes()
+	r.trying = m.Try
 	if !r.session.background(func(ctx context.Context) { r.tried(m.Try, r.reachAll(ctx, m.Contacts)) }) {
 		r.answerRoutes(m.Try, &routes{list: make([]dp.Route, len(m.Contacts)), why: ErrClosed})
 	}
@@ -59,7 +60,7 @@ func (r *Reader) reachAll(ctx context.Context, contacts []string) *routes {
 		}
 		rs.list[rank] = route
 	}
-	if r.leader != nil && rs.list[0] != nil {
+	if r.leader != nil && len(rs.list) > 0 && rs.list[0] != nil {
 		rs.link = r.linkNear(ctx, near, contacts[0])
 	}
 	return rs
@@ -114,11 +115,10 @@ func (r *Reader) closeRoutes(rs *routes) {
 func (r *Reader) tried(try int64, rs *routes) {
 	r.mu.Lock()
 	defer r.unlock()
-	if r.released {
+	if r.released || try != r.trying {
 		r.closeRoutes(rs)
 		return
 	}
-	r.dropRoutes()
 	r.routes = rs
 	r.answerRoutes(try, rs)
 }
