@@ -22,6 +22,7 @@ type routes struct {
 	peers []*native.Peer // to be closed
 	list  []dp.Route     // by writer rank, nil: none
 	why   error          // why there is not one to each
+	told  bool           // the log has it
 }
 
 // tryRoutes looks which writer ranks can be reached, and tells the member. Ranks of one
@@ -40,7 +41,7 @@ func (s *Session) reachAll(ctx context.Context, contacts []string) *routes {
 	rs := &routes{list: make([]dp.Route, len(contacts))}
 	f, err := s.fabric(ctx)
 	if err != nil {
-		rs.why = err
+		rs.why, rs.told = err, true
 		return rs
 	}
 	known := map[string]dp.Route{}
@@ -119,7 +120,7 @@ func (r *Reader) useRoutes(plane string) {
 	default:
 		r.plane.Use(rs.list)
 	}
-	if rs != nil && rs.why != nil {
+	if rs != nil && rs.why != nil && !rs.told {
 		args := []any{"stream", r.name, "rank", r.ranks.rank, "data plane", plane, "reason", rs.why}
 		r.session.background(func(ctx context.Context) {
 			r.session.log.InfoContext(ctx, "the writer's memory cannot be looked at; what is out of reach comes through sockets", args...)

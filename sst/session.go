@@ -79,6 +79,7 @@ type Session struct {
 	early uint64 // bytes that writers may push for steps that they have not announced
 
 	fabricMu  sync.Mutex
+	share     native.Config  // as tests want it
 	shared    *native.Fabric // nil before it was needed
 	sharedErr error          // why there is none
 

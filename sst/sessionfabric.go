@@ -16,9 +16,6 @@ var errDenied = errors.New("SessionConfig.NoSharedMemory is set")
 // says why there is none in this process, and is the same each time: what a stream
 // falls back on must not depend on when it was opened.
 func (s *Session) fabric(ctx context.Context) (*native.Fabric, error) {
-	if s.cfg.NoSharedMemory {
-		return nil, errDenied
-	}
 	s.fabricMu.Lock()
 	defer s.fabricMu.Unlock()
 	switch {
@@ -27,15 +24,28 @@ func (s *Session) fabric(ctx context.Context) (*native.Fabric, error) {
 	case s.life.Err() != nil:
 		return nil, fmt.Errorf("session: %w", ErrClosed)
 	}
-	f, err := native.Open(ctx, native.Config{Logger: s.log})
+	f, err := s.openFabric(ctx)
 	if err != nil && ctx.Err() != nil {
 		return nil, err // the next one may have more time
 	}
 	s.shared, s.sharedErr = f, err
-	if err != nil && !errors.Is(err, native.ErrNotLinked) {
-		s.log.WarnContext(ctx, "no shared memory here: data goes through sockets, also on this node", "error", err)
+	const without = "no shared memory here: data goes through sockets, also on this node"
+	switch {
+	case errors.Is(err, errDenied): // as the program wants it
+		s.log.InfoContext(ctx, without, "reason", err)
+	case err != nil && !errors.Is(err, native.ErrNotLinked):
+		s.log.WarnContext(ctx, without, "error", err)
 	}
 	return f, err
+}
+
+func (s *Session) openFabric(ctx context.Context) (*native.Fabric, error) {
+	if s.cfg.NoSharedMemory {
+		return nil, errDenied
+	}
+	c := s.share
+	c.Logger = s.log
+	return native.Open(ctx, c)
 }
 
 // closeFabric ends what fabric has opened, at the end of the session.
@@ -64,7 +74,11 @@ func (s *Session) readerPlanes(ctx context.Context, p *Params) ([]string, error)
 		}
 		return planes, nil
 	}
-	if s.cfg.NoSharedMemory || native.Linked(ctx) != nil {
+	if s.cfg.NoSharedMemory {
+		_, _ = s.fabric(ctx) // which says so
+		return planes[1:], nil
+	}
+	if native.Linked(ctx) != nil {
 		return planes[1:], nil
 	}
 	return planes, nil
