@@ -47,7 +47,7 @@ func (s *Session) reachAll(ctx context.Context, contacts []string) *routes {
 	known := map[string]dp.Route{}
 	for rank, contact := range contacts {
 		route, tried := known[contact]
-		if !tried {
+		if !tried && ctx.Err() == nil {
 			if p, err := reach(ctx, f, contact); err == nil {
 				rs.peers, route = append(rs.peers, p), p
 			} else if rs.why == nil {
