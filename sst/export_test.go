@@ -1,5 +1,10 @@
 package sst
 
+import (
+	"github.com/weft-fabric/weft/fabric"
+	"github.com/weft-fabric/weft/sst/internal/native"
+)
+
 // WaitsForRoom reports whether a call of rank 0 waits although every rank has
 // handed in the steps that were begun here, so that nothing but the queue's policy
 // can keep it.
@@ -33,3 +38,21 @@ func WaitsForUnread(w *Writer) bool {
 // LimitEarly bounds what writers may push for steps that they have not announced,
 // to readers of the session that are opened from now on.
 func LimitEarly(s *Session, bytes uint64) { s.early = bytes }
+
+// ShareMemory says how the session opens its share of shared memory, if it has not.
+func ShareMemory(s *Session, c native.Config) {
+	s.nearMu.Lock()
+	defer s.nearMu.Unlock()
+	s.share = c
+}
+
+// SharedMemory returns what the session's share of shared memory holds; nothing if it
+// has not opened any.
+func SharedMemory(s *Session) fabric.Stats {
+	s.nearMu.Lock()
+	defer s.nearMu.Unlock()
+	if s.nearby == nil {
+		return fabric.Stats{}
+	}
+	return s.nearby.Stats()
+}

@@ -61,6 +61,7 @@ func badMessages(rng *rand.Rand) []byte {
 	}
 	one := []sstmsg.Block{{Data: sstmsg.ByteBlob([]byte("no metadata"))}}
 	junk := []sstmsg.FormatBlock{{ID: sstmsg.ByteBlob(make([]byte, 12)), Body: sstmsg.ByteBlob([]byte("no format"))}}
+	plane := []string{"native", "evpath", "mixed", "none"}[rng.IntN(4)]
 	list := []cp.Message{
 		&cp.WriterHello{Ranks: 1, Contact: "no contact"}, &cp.WriterHello{Ranks: int(n)},
 		&cp.Contribute{Try: n, Metadata: one, Attributes: []sstmsg.Blob{nil}, Bytes: []uint64{1 << 63}},
@@ -68,6 +69,15 @@ func badMessages(rng *rand.Rand) []byte {
 		&cp.Contribute{}, &cp.Withdraw{Try: n}, &cp.Admitted{Reader: cp.ReaderKey(n), Control: []int64{0}, Data: []int64{-1}},
 		&cp.PushFailed{Reader: cp.ReaderKey(n)}, &cp.Finished{}, &cp.Welcome{Base: int(n), Ranks: int(m)}, &cp.Started{}, &cp.Go{Try: n},
 		&cp.Verdict{Try: n, Step: m, Outcome: cp.Outcome(rng.IntN(3))}, &cp.Admit{Reader: cp.ReaderKey(n), Ranks: []sstmsg.EvpathReader{{Contact: "nowhere"}}},
+		&cp.Admit{Reader: cp.ReaderKey(n), Ranks: []sstmsg.EvpathReader{{Contact: "nowhere"}}, Weft: true, Plane: plane}, &cp.Replane{Reader: cp.ReaderKey(n), Plane: plane},
+		&cp.WriterHello{Ranks: 1, Contact: "x", Native: "no contact"}, &cp.Contribute{Try: n, Metadata: one, Attributes: []sstmsg.Blob{nil}, Bytes: []uint64{8}, Native: one},
+		&cp.TryRoutes{Try: n, Contacts: make([]string, rng.IntN(3))}, &cp.TryRoutes{Try: n, Contacts: []string{"no contact", ""}},
+		&cp.Routed{Try: n, Native: int(m), Total: int(n)}, &cp.Routed{Try: 1, Native: rng.IntN(2), Total: 1}, &cp.Left{Looks: []int64{n, m}},
+		&cp.StepTo{Index: n, Msg: &sstmsg.TimestepMetadata{Step: m, Metadata: one, Native: one}},
+		&cp.ReaderOpened{Plane: plane, Response: &sstmsg.WriterResponse{
+			Params: &sstmsg.Params{MarshalMethod: sstmsg.MarshalBP5},
+			CP:     make([]sstmsg.CPWriter, 1), Evpath: make([]sstmsg.EvpathWriter, 1), Native: make([]sstmsg.NativeWriter, 1),
+		}},
 		&cp.Dismiss{Reader: cp.ReaderKey(n)}, &cp.Push{Reader: cp.ReaderKey(n), Step: m}, &cp.Free{Step: n}, &cp.Drained{},
 		&cp.ReaderHello{Params: "other"}, &cp.ReaderHello{}, &cp.Ask{Index: n}, &cp.Released{Step: n}, &cp.Locked{}, &cp.Left{},
 		&cp.ReaderOpened{}, &cp.ReaderOpened{Response: &sstmsg.WriterResponse{}},

@@ -248,6 +248,9 @@ func (r *Reader) find(ctx context.Context, f *finder) error {
 func (r *Reader) knock(ctx context.Context, f *finder) outcome {
 	defer explain(ctx, r.session.log, func() (string, []any) {
 		args := []any{"stream", f.path, "writer", r.peer(), "phase", r.phase(), "ranks", r.ranks.size}
+		if r.phase() == cp.Routing.String() {
+			return "connected; seeing which processes of the writer share their memory with us", append(args, "each rank for at most", tryFor)
+		}
 		return "connected; waiting for the writer to let us in, which ADIOS2 does in its Open or its next EndStep", append(args, until(ctx)...)
 	})()
 	if err := r.attempt(f); err != nil {
@@ -257,7 +260,12 @@ func (r *Reader) knock(ctx context.Context, f *finder) outcome {
 	case o := <-r.opened:
 		return r.close(ctx, f, o)
 	case <-f.link.Done(): // perhaps before we were there to be told
-		r.lost(nil)
+		select {
+		case o := <-r.opened:
+			return r.close(ctx, f, o)
+		default:
+			r.lost(nil)
+		}
 	case <-ctx.Done():
 		r.leaderEvent(cp.Cancel{Err: context.Cause(ctx)})
 	}
@@ -305,6 +313,8 @@ func (r *Reader) forgetAttempt() {
 	r.link, r.near, r.peers, r.leaving = nil, nil, nil, false
 	r.session.forgetConditions(r.conditions)
 	r.conditions = nil
+	r.trying = 0
+	r.dropRoutes()
 }
 
 // settled reports whether no handshake goes on in the background.

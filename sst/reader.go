@@ -226,7 +226,7 @@ func (r *Reader) decode(m *sstmsg.TimestepMetadata) (*step.Step, error) {
 		return nil
 	})
 	if err != nil {
-		r.endStep(m.Step)
+		r.ended(m.Step)
 		return nil, r.fail("begin step", fmt.Errorf("step %d: %w", m.Step, err))
 	}
 	r.mu.Lock()

@@ -27,7 +27,7 @@ const defaultReaderClose = time.Minute
 func (r *Reader) Close() error {
 	why := fmt.Errorf("reader of %s: %w", r.name, ErrClosed)
 	r.plane.Fail(why) // first, so that reads under way say why they end
-	r.memberEvent(cp.MemberLeave{Err: ErrClosed})
+	r.memberEvent(cp.MemberLeave{Err: ErrClosed, Looks: r.plane.InUse()})
 	err := r.waitForOthers()
 	r.abort(ErrClosed)
 	r.dropOwnSession()
@@ -87,7 +87,7 @@ func (r *Reader) abort(err error) {
 	r.plane.Fail(why)
 	r.mu.Lock()
 	r.aborted = true
-	r.handle(cp.MemberLeave{Err: err})
+	r.handle(cp.MemberLeave{Err: err, Looks: r.plane.InUse()})
 	if r.leader != nil {
 		r.lead(cp.LeaveNow{Err: err})
 	}

@@ -149,6 +149,7 @@ func (r *Reader) keepLink(rank int, l carrier.Link) (carrier.Link, error) {
 // linkLost tells the leader, or fails the requests to a far rank.
 func (r *Reader) linkLost(l carrier.Link, err error) {
 	r.mu.Lock()
+	r.forgetNear(l)
 	control := r.controls(l)
 	beside := r.near != nil && l != r.near && !isDone(r.near.Done())
 	r.mu.Unlock()

@@ -25,6 +25,7 @@ type routes struct {
 	list  []dp.Route     // by writer rank, nil: none
 	link  carrier.Link   // to writer rank 0, for messages; nil: they go on as before
 	why   error          // why there is not one to each
+	told  bool           // the log has it
 }
 
 // tryRoutes looks which writer ranks can be reached, and tells the member. Ranks of one
@@ -44,13 +45,13 @@ func (r *Reader) reachAll(ctx context.Context, contacts []string) *routes {
 	rs := &routes{list: make([]dp.Route, len(contacts))}
 	near, err := r.session.near(ctx)
 	if err != nil {
-		rs.why = err
+		rs.why, rs.told = err, true
 		return rs
 	}
 	known := map[string]dp.Route{}
 	for rank, contact := range contacts {
 		route, tried := known[contact]
-		if !tried {
+		if !tried && ctx.Err() == nil {
 			if p, err := reach(ctx, near.Fabric, contact); err == nil {
 				rs.peers, route = append(rs.peers, p), p
 			} else if rs.why == nil {
@@ -120,6 +121,9 @@ func (r *Reader) tried(try int64, rs *routes) {
 		return
 	}
 	r.routes = rs
+	if rs.link != nil && isDone(rs.link.Done()) { // before we had it to be told
+		rs.link = nil
+	}
 	r.answerRoutes(try, rs)
 }
 
@@ -143,7 +147,7 @@ func (r *Reader) useRoutes(plane string) {
 	default:
 		r.plane.Use(rs.list)
 	}
-	if rs != nil && rs.why != nil {
+	if rs != nil && rs.why != nil && !rs.told {
 		args := []any{"stream", r.name, "rank", r.ranks.rank, "data plane", plane, "reason", rs.why}
 		r.session.background(func(ctx context.Context) {
 			r.session.log.InfoContext(ctx, "the writer's memory cannot be looked at; what is out of reach comes through sockets", args...)
@@ -156,6 +160,14 @@ func (r *Reader) useRoutes(plane string) {
 func (r *Reader) turnNear(m sstmsg.Message) {
 	if p, ok := m.(*sstmsg.ReaderPlane); ok && p.Plane != cp.PlaneEvpath && r.routes != nil {
 		r.near = r.routes.link
+	}
+}
+
+// forgetNear takes back a link that was lost before a message went over it: they go on
+// as before. The caller holds mu.
+func (r *Reader) forgetNear(l carrier.Link) {
+	if r.near == nil && r.routes != nil && l == r.routes.link {
+		r.routes.link = nil
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weft-fabric/weft/fabric"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
+	"github.com/weft-fabric/weft/sst/internal/native"
 )
 
 // SessionConfig configures a session. The zero value works.
@@ -78,10 +78,10 @@ type Session struct {
 	waits explainer
 	early uint64 // bytes that writers may push for steps that they have not announced
 
-	openDomain func(fabric.DomainConfig) (*fabric.Domain, error) // nil but in a test
-	nearMu     sync.Mutex
-	nearby     *near // nil before it was needed
-	nearErr    error // why there is none
+	nearMu  sync.Mutex
+	share   native.Config // as tests want it
+	nearby  *near         // nil before it was needed
+	nearErr error         // why there is none
 
 	mu         sync.Mutex
 	writers    map[int64]*Writer         // by stream number

@@ -25,9 +25,6 @@ var errDenied = errors.New("SessionConfig.NoSharedMemory is set")
 // why there is nothing in this process, and is the same each time: what a stream falls
 // back on must not depend on when it was opened.
 func (s *Session) near(ctx context.Context) (*near, error) {
-	if s.cfg.NoSharedMemory {
-		return nil, errDenied
-	}
 	s.nearMu.Lock()
 	defer s.nearMu.Unlock()
 	switch {
@@ -41,15 +38,24 @@ func (s *Session) near(ctx context.Context) (*near, error) {
 		return nil, err // the next one may have more time
 	}
 	s.nearby, s.nearErr = n, err
-	if err != nil && !errors.Is(err, native.ErrNotLinked) {
-		s.log.WarnContext(ctx, "no shared memory here: data goes through sockets, also on this node", "error", err)
+	const without = "no shared memory here: data goes through sockets, also on this node"
+	switch {
+	case errors.Is(err, errDenied): // as the program wants it
+		s.log.InfoContext(ctx, without, "reason", err)
+	case err != nil && !errors.Is(err, native.ErrNotLinked):
+		s.log.WarnContext(ctx, without, "error", err)
 	}
 	return n, err
 }
 
 // openNear opens it.
 func (s *Session) openNear(ctx context.Context) (*near, error) {
-	f, err := native.Open(ctx, native.Config{Logger: s.log, Endpoint: carrier.FabricEndpoint, Open: s.openDomain})
+	if s.cfg.NoSharedMemory {
+		return nil, errDenied
+	}
+	c := s.share
+	c.Logger, c.Endpoint = s.log, carrier.FabricEndpoint
+	f, err := native.Open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +107,11 @@ func (s *Session) readerPlanes(ctx context.Context, p *Params) ([]string, error)
 		}
 		return planes, nil
 	}
-	if s.cfg.NoSharedMemory || native.Linked(ctx) != nil {
+	if s.cfg.NoSharedMemory {
+		_, _ = s.near(ctx) // which says so
+		return planes[1:], nil
+	}
+	if native.Linked(ctx) != nil {
 		return planes[1:], nil
 	}
 	return planes, nil

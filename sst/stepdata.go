@@ -68,6 +68,9 @@ const maxFreeData = 64
 // get returns empty memory in one use: in arenas, if that is asked for and there are any.
 func (m *stepMemory) get(arena bool) *stepData {
 	arena = arena && m.arena != nil
+	if !arena && m.arena != nil { // nobody looks any more
+		m.arena.Trim()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var d *stepData

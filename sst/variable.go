@@ -74,6 +74,8 @@ func (d *Definition) of(st *WriterStep, op string) (*step.Encoder, *step.Definit
 // PutBytes puts one block of raw elements; the data is copied before it
 // returns. For values the box is zero and data one element.
 func (st *WriterStep) PutBytes(d *Definition, box step.Box, data []byte) error {
+	st.filling.enter()
+	defer st.filling.leave()
 	e, def, err := d.of(st, "put")
 	if err == nil {
 		err = st.wrap("put", e.Put(def, box, data))
@@ -83,6 +85,8 @@ func (st *WriterStep) PutBytes(d *Definition, box step.Box, data []byte) error {
 
 // PutText puts the value of a string variable.
 func (st *WriterStep) PutText(d *Definition, s string) error {
+	st.filling.enter()
+	defer st.filling.leave()
 	e, def, err := d.of(st, "put")
 	if err == nil {
 		err = st.wrap("put", e.PutText(def, s))
@@ -127,6 +131,8 @@ func Define[T step.Element](w *Writer, name string, shape step.Shape) (*Variable
 // It holds as many elements as the box. Several blocks of a variable can be put
 // in a step.
 func (v *Variable[T]) Put(st *WriterStep, box step.Box, data []T) error {
+	st.filling.enter()
+	defer st.filling.leave()
 	e, def, err := v.of(st, "put")
 	if err == nil {
 		err = st.wrap("put", step.PutSlice(e, def, box, data))
@@ -144,12 +150,17 @@ func (v *Variable[T]) PutValue(st *WriterStep, value T) error {
 
 // Span returns the memory of one block to compute into: nothing is copied. What
 // it holds at first is undefined. It belongs to the caller until the step ends,
-// and must not be touched afterwards.
+// and must not be touched afterwards. If the step is given up otherwise, because the
+// writer or its session is closed, the memory stays until the next call for the step,
+// such as Abort, or until nothing refers to the step.
 func (v *Variable[T]) Span(st *WriterStep, box step.Box) ([]T, error) {
+	st.filling.enter()
+	defer st.filling.leave()
 	e, def, err := v.of(st, "span")
 	if err != nil {
 		return nil, err
 	}
 	s, err := step.SpanSlice[T](e, def, box)
+	st.filling.spans = st.filling.spans || err == nil
 	return s, st.wrap("span", err)
 }

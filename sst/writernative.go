@@ -38,8 +38,11 @@ func (w *Writer) openArena(ctx context.Context) error {
 // readers ask for.
 func (w *Writer) segment(f *native.Fabric, n int) (step.StoreMemory, error) {
 	m, err := f.Alloc(n)
-	if err == nil {
+	switch {
+	case err == nil:
 		return m, nil
+	case w.onlyNative():
+		return nil, err
 	}
 	w.noArena.Do(func() {
 		w.say("no shared memory for a step; what it has no room for goes through sockets", "stream", w.path, "bytes", n, "error", err)
@@ -53,9 +56,15 @@ type heapSegment []byte
 func (h heapSegment) Bytes() []byte { return h }
 func (h heapSegment) Free()         {}
 
-// servesNative reports whether there is a reader that looks at our memory. The caller
-// holds mu.
+// onlyNative reports whether no other plane is served: the user has said so.
+func (w *Writer) onlyNative() bool { return len(w.planes) == 1 && w.planes[0] == cp.PlaneNative }
+
+// servesNative reports whether there is a reader that looks at our memory, or there will
+// be no others. The caller holds mu.
 func (w *Writer) servesNative() bool {
+	if w.onlyNative() {
+		return true
+	}
 	for _, r := range w.readers {
 		if r.native() {
 			return true

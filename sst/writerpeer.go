@@ -153,7 +153,7 @@ func (w *Writer) readsBy(l carrier.Link, key readerKey, m *sstmsg.ReaderPlane) {
 	if w.leader == nil || r == nil {
 		return
 	}
-	if l != r.link && r.near == nil {
+	if l != r.link && r.near == nil && m.Plane != cp.PlaneEvpath {
 		r.near = l
 		w.session.use(l, w)
 	}
@@ -211,6 +211,14 @@ func (w *Writer) serve(l carrier.Link, r route, m *sstmsg.ReadRequest) {
 	}
 	d := w.steps[m.Step]
 	held := d != nil
+	if !held && reader.weft {
+		// It has given the step back over the link beside this one, and wants no more of it.
+		w.mu.Unlock()
+		if err := w.session.refuse(l, m, r); err != nil {
+			l.Abort(err)
+		}
+		return
+	}
 	var data [][]byte
 	err := fmt.Errorf("step %d is not held: %w", m.Step, errRange)
 	if held {

@@ -29,6 +29,7 @@ type openStep struct {
 	settled bool       // the verdict is in
 	left    bool       // End gave up waiting for it; guarded by w.mu
 	view    WriterStep // as the first rank
+	filling filling
 }
 
 // BeginStep opens the next step. Only one can be open. It waits while the queue
@@ -57,6 +58,7 @@ func (w *Writer) BeginStep(ctx context.Context) (*WriterStep, error) {
 			return nil, w.fail("begin step", err)
 		}
 	}
+	st.filling.data = st.data
 	w.begun++
 	st.try = w.begun
 	w.open = st
@@ -113,13 +115,16 @@ func (st *WriterStep) Abort() {
 	st.w.mu.Lock()
 	defer st.w.mu.Unlock()
 	st.abort(errGivenUp)
+	st.filling.letGo(true)
 }
 
 var errGivenUp = errors.New("given up by Abort")
 
-// encoder returns what to put through, if the step is still open.
+// encoder returns what to put through, if the step is still open. The caller has
+// entered it.
 func (st *WriterStep) encoder(op string) (*step.Encoder, error) {
 	if st.ended.Load() {
+		st.filling.spans = false // the program hears of it
 		return nil, st.w.fail(op, st.hasEnded())
 	}
 	if st.rank < 0 || st.rank >= len(st.w.encoders) {
@@ -150,12 +155,16 @@ func (st *openStep) end() bool {
 }
 
 // giveUpStep ends a step that is being filled, or that waits for the others. The
-// caller holds mu. Somebody may be putting at this moment, so neither the encoders
-// nor the memory of an open step are touched.
+// caller holds mu. Somebody may be putting at this moment, so the encoders are not
+// touched, and the memory of an open step stays for as long as it may be.
 func (w *Writer) giveUpStep(cause error) {
 	w.finished = true // and none follows
 	st := w.open
-	if (st != nil && st.end() || w.ending != nil) && w.failure == nil {
+	open := st != nil && st.end()
+	if open {
+		st.filling.giveUp(st)
+	}
+	if (open || w.ending != nil) && w.failure == nil {
 		w.tellMember(cp.AbortTry{Err: cause})
 	}
 }
@@ -170,6 +179,7 @@ func (w *Writer) giveUpStep(cause error) {
 // step is out: the error says so, and the next BeginStep waits for the answer.
 func (st *WriterStep) End(ctx context.Context) error {
 	w := st.w
+	defer st.filling.letGo(true) // if it was given up
 	if st.ended.Load() {
 		return w.fail("end step", st.hasEnded())
 	}
@@ -179,7 +189,9 @@ func (st *WriterStep) End(ctx context.Context) error {
 	if err != nil {
 		return w.fail("end step", err)
 	}
+	st.filling.enter()
 	share, err := st.encode()
+	st.filling.leave()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {

@@ -56,6 +56,18 @@ func (p *HeapPool) Close() {
 	p.mu.Lock()
 	defer p.unlock()
 	p.closed = true
+	p.dropAll()
+}
+
+// Trim lets go of the memory that waits for another step, because there will be none for
+// a while.
+func (p *HeapPool) Trim() {
+	p.mu.Lock()
+	defer p.unlock()
+	p.dropAll()
+}
+
+func (p *HeapPool) dropAll() {
 	for len(p.free) > 0 {
 		p.drop(len(p.free) - 1)
 	}

@@ -45,6 +45,12 @@ func TestMemoryPoolModel(t *testing.T) {
 				s.Discard()
 				s.want = nil
 			},
+			"trim": func(*rapid.T) {
+				pool.Trim()
+				if free := pool.Stats().Free; free != 0 {
+					t.Errorf("%d bytes are free", free)
+				}
+			},
 			"fail": func(t *rapid.T) { failing = !failing },
 			"close": func(t *rapid.T) {
 				if rapid.IntRange(0, 5).Draw(t, "chance") == 0 {

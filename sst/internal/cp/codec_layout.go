@@ -89,7 +89,7 @@ func (m *ReaderHello) layout(c *coder) {
 func (m *Ask) layout(c *coder)      { c.i64(&m.Index) }
 func (m *Released) layout(c *coder) { c.i64(&m.Step) }
 func (m *Locked) layout(*coder)     {}
-func (m *Left) layout(*coder)       {}
+func (m *Left) layout(c *coder)     { list(c, &m.Looks, 8, (*coder).i64) }
 
 func (m *Routed) layout(c *coder) {
 	c.i64(&m.Try)

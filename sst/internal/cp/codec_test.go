@@ -126,7 +126,7 @@ func codecSamples() []Message {
 		&Welcome{Base: 1, Ranks: 2}, &Started{}, &Go{Try: 1}, &Verdict{Try: 1, Step: 2, Outcome: Aborted, Cause: fault},
 		&Admit{Reader: 1, Ranks: []sstmsg.EvpathReader{{Contact: "c", ReaderID: 2}}, Weft: true, Observer: true, Plane: "native"}, &Replane{Reader: 1, Plane: "mixed"}, &Dismiss{Reader: 1}, &Push{Reader: 1, Step: 2}, &Free{Step: 1}, &Drained{},
 		&ReaderHello{CP: sstmsg.CPReader{Contact: "c", ReaderID: 1}, DP: sstmsg.EvpathReader{Contact: "d", ReaderID: 2}, Params: "p"},
-		&Ask{Index: 1}, &Released{Step: 1}, &Locked{}, &Left{}, &Routed{Try: 1, Native: 2, Total: 3, Cause: fault},
+		&Ask{Index: 1}, &Released{Step: 1}, &Locked{}, &Left{}, &Left{Looks: []int64{3, 5}}, &Routed{Try: 1, Native: 2, Total: 3, Cause: fault},
 		&TryRoutes{Try: 1, Contacts: []string{"n", ""}},
 		&ReaderOpened{Response: response, Plane: "evpath", Weft: true, Writer: "w", Release: "r"},
 		&StepTo{Index: 1, Msg: step, Skipped: 2}, &StreamEnd{Cause: fault}, &WriterGone{Cause: fault}, &StreamFailed{Cause: fault},

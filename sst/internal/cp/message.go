@@ -123,8 +123,10 @@ type (
 	Released struct{ Step int64 }
 	// Locked says that the member reads the same selections from now on.
 	Locked struct{}
-	// Left says that the member has closed: it holds no step and wants none.
-	Left struct{}
+	// Left says that the member has closed: it wants no step, and holds none but those
+	// whose memory it still looks at. These the writer keeps until the whole reader has
+	// gone.
+	Left struct{ Looks []int64 }
 	// Routed answers TryRoutes.
 	Routed struct {
 		Try    int64

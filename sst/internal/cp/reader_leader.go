@@ -185,7 +185,7 @@ func (l *ReaderLeader) member(e FromMember) {
 	case *Locked:
 		l.locked(e.Member)
 	case *Left:
-		l.left(e.Member)
+		l.left(e.Member, m.Looks)
 	case *Routed:
 		l.routed(e.Member, m)
 	case *StreamFailed:

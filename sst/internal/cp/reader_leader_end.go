@@ -2,6 +2,7 @@ package cp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
@@ -128,13 +129,14 @@ func (l *ReaderLeader) broken(err error) {
 	}
 }
 
-// left notes that a member has closed: what it held counts as released.
-func (l *ReaderLeader) left(member int) {
+// left notes that a member has closed: what it held counts as released, unless it
+// still looks at it.
+func (l *ReaderLeader) left(member int, looks []int64) {
 	s := &l.seats[member]
 	if s.away {
 		return
 	}
-	l.takeOut(member)
+	l.takeOut(member, func(step int64) bool { return slices.Contains(looks, step) })
 	switch {
 	case l.present == 0:
 		l.everybodyLeft()
@@ -145,8 +147,10 @@ func (l *ReaderLeader) left(member int) {
 	}
 }
 
-// takeOut ends a member's part in everything.
-func (l *ReaderLeader) takeOut(member int) {
+// takeOut ends a member's part in everything. Steps that it looks at do not go back: the
+// writer would compute the next ones where it looks. It lets go of their memory when the
+// reader leaves with them.
+func (l *ReaderLeader) takeOut(member int, looks func(step int64) bool) {
 	s := &l.seats[member]
 	s.away = true
 	l.present--
@@ -154,11 +158,16 @@ func (l *ReaderLeader) takeOut(member int) {
 		l.unlocked--
 	}
 	for _, h := range l.held {
+		h.kept = h.kept || !h.done(member) && looks(h.step)
 		h.settle(member)
 	}
 	l.giveBack()
 	l.emit(Wake{})
 }
+
+// mayLook says of a member that is gone, and cannot be asked, whether its process may
+// still look at a step.
+func (l *ReaderLeader) mayLook(int64) bool { return l.plane == PlaneNative || l.plane == PlaneMixed }
 
 func (l *ReaderLeader) everybodyLeft() {
 	switch l.phase {
@@ -175,10 +184,10 @@ func (l *ReaderLeader) memberLost(member int, err error) {
 		return
 	}
 	if l.ended && !l.holds(member) {
-		l.left(member)
+		l.left(member, nil)
 		return
 	}
-	l.takeOut(member)
+	l.takeOut(member, l.mayLook)
 	l.cohortFails(At(member, fmt.Errorf("reader rank %d: %w: %w", member, ErrRankLost, orEOF(err))))
 }
 
@@ -188,7 +197,7 @@ func (l *ReaderLeader) memberFailed(member int, cause Fault) {
 	if l.seats[member].away {
 		return
 	}
-	l.takeOut(member)
+	l.takeOut(member, l.mayLook)
 	l.cohortFails(At(member, fmt.Errorf("reader rank %d: %w", member, orClosed(cause.Err()))))
 }
 

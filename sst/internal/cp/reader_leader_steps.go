@@ -21,6 +21,7 @@ type heldRead struct {
 	owed int    // present members that have not released it
 	by   []bool // which members have; nil for a cohort of one
 	told bool   // the writer has its release, or will not get one
+	kept bool   // it gets none: a member that has gone may still look at its memory
 }
 
 func (h *heldRead) done(member int) bool {
@@ -193,7 +194,9 @@ func (l *ReaderLeader) giveBack() {
 		}
 		if !h.told {
 			h.told = true
-			l.release(h.step)
+			if !h.kept {
+				l.release(h.step)
+			}
 		}
 	}
 	l.sweep()

@@ -84,7 +84,7 @@ func (m *ReaderMember) Handle(e ReaderMemberEvent) []ReaderMemberAction {
 	case Lock:
 		m.lock()
 	case MemberLeave:
-		m.leave(e.Err)
+		m.leave(e)
 	}
 	return m.emitted()
 }
@@ -318,11 +318,11 @@ func (m *ReaderMember) drain() {
 	m.whole = 0
 }
 
-func (m *ReaderMember) leave(err error) {
+func (m *ReaderMember) leave(e MemberLeave) {
 	if m.phase == ReaderLeft {
 		return
 	}
-	err = orClosed(err)
+	err := orClosed(e.Err)
 	switch {
 	case m.phase < ReaderReading:
 		m.emit(OpenFailed{err})
@@ -331,6 +331,6 @@ func (m *ReaderMember) leave(err error) {
 	}
 	m.phase, m.current = ReaderLeft, -1
 	m.drain()
-	m.tell(&Left{})
+	m.tell(&Left{e.Looks})
 	m.emit(Wake{})
 }

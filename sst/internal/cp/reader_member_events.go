@@ -43,8 +43,13 @@ type (
 	Lock struct{}
 	// MemberLeave closes the member. Err is what an opening or reads under way end
 	// with; nil counts as ErrClosed. Steps that are open count as given back, but
-	// Release is still due for them: only then their memory is free.
-	MemberLeave struct{ Err error }
+	// Release is still due for them: only then their memory is free. Those whose memory in
+	// the writer is still looked at (Looks) the writer keeps until the whole reader has
+	// gone.
+	MemberLeave struct {
+		Err   error
+		Looks []int64
+	}
 )
 
 func (RoutesTried) readerMemberEvent() {}

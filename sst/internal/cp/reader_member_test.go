@@ -165,7 +165,7 @@ var memberTable = map[string][]memberLine{
 		at(MemberStart{}),
 	},
 	"leave before the start": {
-		at(MemberLeave{errTest}, "open failed: errTest", "tell left", "wake"),
+		at(MemberLeave{Err: errTest}, "open failed: errTest", "tell left", "wake"),
 		at(MemberStart{}),
 		at(toldOpened()),
 	},
@@ -302,7 +302,7 @@ var memberTable = map[string][]memberLine{
 		at(Next{}, "absorb 0", "deliver 0"),
 		at(Retain{0}),
 		at(Next{}, "absorb 1", "deliver 1"),
-		at(MemberLeave{errTest}, "fail reads: errTest", "tell released 2", "tell left", "wake"),
+		at(MemberLeave{Err: errTest}, "fail reads: errTest", "tell released 2", "tell left", "wake"),
 		at(MemberLeave{}),
 		at(Next{}, "end: ErrClosed+ErrOutOfOrder"),
 		at(gives(3, 4), "tell released 4"),

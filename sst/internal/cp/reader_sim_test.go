@@ -664,7 +664,7 @@ func (m *readerSimMember) leave() bool {
 		return false
 	}
 	m.current, m.waiting = -1, false
-	m.handle(MemberLeave{errTest})
+	m.handle(MemberLeave{Err: errTest})
 	m.left = true
 	return true
 }

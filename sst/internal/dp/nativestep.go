@@ -95,11 +95,13 @@ func (s *nativeStep) find(rank int, offset, n uint64) (x *Extent, touched bool, 
 // lend returns the memory of a range in an extent, in use until it is released; nil
 // without an error means that it is to be had by messages.
 func (s *nativeStep) lend(ctx *until, rank int, x *Extent, offset, n uint64) ([]byte, func(), error) {
-	if err := s.plane.alive(s.number); err != nil {
-		return nil, nil, s.failed(rank, err)
-	}
 	if !s.uses.begin(s.use) {
 		return nil, nil, s.failed(rank, errOver)
+	}
+	// After that: a plane that has failed has nothing in use that InUse does not tell.
+	if err := s.plane.alive(s.number); err != nil {
+		s.uses.end(s.use)
+		return nil, nil, s.failed(rank, err)
 	}
 	b, free, err := s.ranks[rank].route.View(ctx, x.Key, x.At+(offset-x.Offset), int(n))
 	ctx.end()

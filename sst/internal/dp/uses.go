@@ -1,6 +1,7 @@
 package dp
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/weft-fabric/weft/internal/invariants"
@@ -35,6 +36,21 @@ func (p *Native) AfterViews(number int64, then func()) {
 	if !p.uses.after(number, then) {
 		then()
 	}
+}
+
+// InUse lists the steps of whose memory a view or a copy is in use, rising. After Fail
+// there will be no others.
+func (p *Native) InUse() []int64 {
+	p.uses.mu.Lock()
+	defer p.uses.mu.Unlock()
+	var list []int64
+	for number, s := range p.uses.steps {
+		if s.n > 0 {
+			list = append(list, number)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // open returns the counts of a step that begins.
