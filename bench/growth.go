@@ -22,15 +22,18 @@ const itemBytes = 64
 var curves = []curve{
 	{
 		"variables", "variable", "one writer rank puts n variables, the reader gets all of them with one Fetch",
-		[]int{1, 10, 100, 1000, 10000}, func(n int) row { return row{Vars: n} },
+		[]int{1, 10, 100, 1000, 10000},
+		func(n int) row { return row{Vars: n} },
 	},
 	{
 		"blocks", "block", "one writer rank puts n blocks of one array, the reader gets it whole",
-		[]int{1, 10, 100, 1000, 10000}, func(n int) row { return row{Blocks: n} },
+		[]int{1, 10, 100, 1000, 10000},
+		func(n int) row { return row{Blocks: n} },
 	},
 	{
 		"ranks", "writer rank", "n writer ranks in one process (cohort.Local) put a block each of one array, the reader gets it whole",
-		[]int{1, 4, 16, 64}, func(n int) row { return row{Local: n} },
+		[]int{1, 4, 16, 64},
+		func(n int) row { return row{Local: n} },
 	},
 }
 

@@ -28,11 +28,11 @@ func writeGrowthPage(w io.Writer, r *growthReport, plots string) error {
 	data := struct {
 		*growthReport
 
-		Rounds, Idle string
-		Item         int
-		Power        float64
-		List         []pageCurve
-	}{growthReport: r, Rounds: count(len(r.Loads), "round"), Idle: idleNote(r.Loads), Item: itemBytes, Power: 1 + tolerance}
+		Place, Rounds, Idle string
+		Item                int
+		Power               float64
+		List                []pageCurve
+	}{growthReport: r, Place: r.Machine.place(), Rounds: count(len(r.Loads), "round"), Idle: idleNote(r.Loads), Item: itemBytes, Power: 1 + tolerance}
 	for _, c := range r.Curves {
 		p := pageCurve{Title: strings.ToUpper(c.Item[:1]) + c.Item[1:] + "s", What: c.What, Table: c.table(), Verdict: c.verdict()}
 		if plots != "" && c.drawn() {

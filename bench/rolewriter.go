@@ -43,14 +43,13 @@ func writeLocal(ctx context.Context, a roleArgs) (said, error) {
 			if rank == 0 {
 				first = s
 			}
-			if err != nil {
-				cancel(err)
-			}
 			errs <- err
 		}()
 	}
 	for range a.local {
-		<-errs
+		if err := <-errs; err != nil {
+			cancel(err)
+		}
 	}
 	return first, context.Cause(ctx)
 }

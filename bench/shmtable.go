@@ -26,8 +26,7 @@ func writeShmTable(w io.Writer, r *shmReport) error {
 // caption says what the numbers are and how far to trust them.
 func (r *shmReport) caption() string {
 	var b strings.Builder
-	m := r.Machine
-	fmt.Fprintf(&b, "%d x %s (%s), Linux %s, %s\n\n", m.CPUs, m.CPU, m.Arch, m.Kernel, m.Go)
+	fmt.Fprintf(&b, "%s\n\n", r.Machine.place())
 	b.WriteString("Shared memory, two processes. Weft's side is the work of `weft ping`, libfabric's is fi_pingpong with provider shm;\n")
 	b.WriteString("each side has a processor of its own where it is not said to be one core; latency is half a round trip: the mean of a round where libfabric has such a test, which says a mean, else the median. fi_pingpong has no test of reads, writes and views, none with several messages outstanding, and cannot sleep: \"-\".\n")
 	fmt.Fprintf(&b, "%s, interleaved; median, least and greatest. The ratio is that of each round, ours to theirs. CPU is that of both sides, Weft's\nwith its warming up, libfabric's with the start of its processes and with tries of the client that came too early; of a pause the processors busy.\n", count(len(r.Loads), "round"))

@@ -27,8 +27,12 @@ func (w way) String() string {
 
 // ways in the order in which a round runs them.
 var ways = []way{
-	{weft, native, copying}, {weft, native, viewing}, {weft, native, inPlace},
-	{By: adios2, Plane: ucx}, {By: adios2, Plane: rdma}, {By: adios2, Plane: sockets},
+	{weft, native, copying},
+	{weft, native, viewing},
+	{weft, native, inPlace},
+	{By: adios2, Plane: ucx},
+	{By: adios2, Plane: rdma},
+	{By: adios2, Plane: sockets},
 	{weft, sockets, copying},
 }
 
