@@ -144,9 +144,17 @@ func TestGrowthOfWeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{config: config{rounds: 1, seconds: 1, log: io.Discard, self: []string{self}}, dir: t.TempDir()}
-	rep := &growthReport{Curves: growthPlan(regexp.MustCompile("^(10 variables|100 blocks|16 writer ranks)$"))}
-	if err := r.measureGrowth(t.Context(), rep); err != nil {
+	r := &runner{config: config{rounds: 1, seconds: 0.3, log: io.Discard, self: []string{self}}, dir: t.TempDir()}
+	measure := func() (*growthReport, error) {
+		rep := &growthReport{Curves: growthPlan(regexp.MustCompile("^(10 variables|100 blocks|16 writer ranks)$"))}
+		return rep, r.measureGrowth(t.Context(), rep)
+	}
+	rep, err := measure()
+	for errors.Is(err, errNothing) && r.seconds < 8 { // the machine has other things to do
+		r.seconds *= 3
+		rep, err = measure()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range rep.Curves {

@@ -178,7 +178,7 @@ func (r *runner) pair(ctx context.Context, j job) (sample, error) {
 			for _, p := range started {
 				<-p.done
 			}
-			return sample{}, err
+			return sample{}, context.Cause(ctx)
 		}
 	}
 	err := all(ctx, cancel, started...)
