@@ -36,9 +36,10 @@ fuzz:
 soak:
 	scripts/soak.sh $(LINES)
 
-# Steps over sockets against the real ADIOS2, operations over shared memory against libfabric; a quarter
-# of an hour. make bench TABLES=shm BENCHFLAGS='-only "8 B"'
-TABLES ?= sockets shm
+# Steps over sockets and within a node against the real ADIOS2, operations over shared memory against
+# libfabric, what a step costs with what is in it; half an hour. make bench TABLES=shm BENCHFLAGS='-only "8 B"'
+# docs/performance.md is made by make bench TABLES=growth BENCHFLAGS='-docs docs'
+TABLES ?= sockets shm steps growth
 bench:
 	for table in $(TABLES); do go run ./bench -table $$table $(BENCHFLAGS) || exit; done
 

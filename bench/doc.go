@@ -2,7 +2,7 @@
 // machine in the same run, and prints a table: ours, theirs, ratio, spread. With
 // -table shm it does the same for operations over shared memory, against libfabric.
 //
-//	go run ./bench [-table sockets|shm] [-rounds N] [-seconds S] [-only REGEXP] [-json] [-cpuprofile DIR]
+//	go run ./bench [-table sockets|shm|steps|growth] [-rounds N] [-seconds S] [-only REGEXP] [-json] [-docs DIR] [-cpuprofile DIR]
 //
 // # Steps over sockets
 //
@@ -17,11 +17,25 @@
 // Every rank is a process of its own, over TCP on the loopback interface; those
 // of ADIOS2 are an MPI job. Both sides touch every byte: writers fill their share
 // of each array, readers sum what they get and check the sum. Besides rates the
-// table has the processor time of both sides for each GB, from start to end of the
-// processes, and the most memory that one of their processes had resident. The ADIOS2 side is interop/peers/cpp/sst.cpp, which
+// table has the processor time of both sides for each GB, after the warm-up,
+// and the most memory that one of their processes had resident, both as the processes say. The ADIOS2 side is interop/peers/cpp/sst.cpp, which
 // does the same by ADIOS2's public interface, with and without MPI; it is compiled in a Debian root
 // with ADIOS2 (interop/root.sh). Where there can be no root the Weft rows are
 // measured alone, and the table says so.
+//
+// # Steps within a node
+//
+// A row is a payload, variables, writer ranks and a queue limit, as above; a line is a row done by Weft or by ADIOS2, on both sides,
+// in one of several ways: Weft shares memory (Put and Get, Put and View, Span and View) or uses sockets, ADIOS2 is told to use each
+// data plane that could work within a node: RDMA over libfabric's shm, UCX over its shm, WAN. The ratio is to the plane of ADIOS2 that
+// is fastest in the row. A plane that ADIOS2 has not got here, that crashes or that hangs (20 s) is a line that says so; ADIOS2 itself takes
+// another plane silently, but for a warning that is looked for. Both ends of ADIOS2 see the same /dev/shm, which nobody else sees.
+//
+// # Growth
+//
+// What a step of Weft costs through shared memory with 1 to 10000 variables, with as many blocks of one variable, and with 1 to 64 writer
+// ranks, which are goroutines of one process. A curve is judged by its steepest part: "linear or better", or not. With -docs docs it
+// makes docs/performance.md, with a plot for each curve beside it.
 //
 // # Operations over shared memory
 //

@@ -24,7 +24,12 @@ func (m machine) String() string {
 	if adios == "" {
 		adios = "none"
 	}
-	return fmt.Sprintf("%d x %s (%s), Linux %s, %s, ADIOS2 %s", m.CPUs, m.CPU, m.Arch, m.Kernel, m.Go, adios)
+	return fmt.Sprintf("%s, ADIOS2 %s", m.place(), adios)
+}
+
+// place is the machine without ADIOS2, where that has no part.
+func (m machine) place() string {
+	return fmt.Sprintf("%d x %s (%s), Linux %s, %s", m.CPUs, m.CPU, m.Arch, m.Kernel, m.Go)
 }
 
 func describeMachine() machine {

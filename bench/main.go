@@ -1,15 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -71,12 +75,28 @@ func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return err
 	}
 	c.log, c.self = stderr, []string{self}
-	if c.table == shmTable {
+	c.command = strings.Join(append([]string{"go run ./bench"}, args...), " ")
+	switch c.table {
+	case shmTable:
 		rep, err := runShm(ctx, c)
 		return write(stdout, rep, err, asJSON, writeShmTable)
+	case stepsTable:
+		rep, err := runSteps(ctx, c)
+		return write(stdout, rep, err, asJSON, writeStepsTable)
+	case growthTable:
+		rep, err := runGrowth(ctx, c)
+		return write(stdout, rep, err, asJSON, c.writeGrowth)
 	}
 	rep, err := run(ctx, c)
 	return write(stdout, rep, err, asJSON, writeTable)
+}
+
+// writeGrowth writes what was asked for: the page of the documentation, or the same text without plots.
+func (c config) writeGrowth(w io.Writer, r *growthReport) error {
+	if c.docs != "" {
+		return writeGrowthDocs(c.docs, r)
+	}
+	return writeGrowthPage(w, r, "")
 }
 
 // write writes a report, unless there is none.
@@ -96,17 +116,23 @@ func write[R any](w io.Writer, rep R, err error, asJSON bool, table func(io.Writ
 const (
 	socketsTable = "sockets"
 	shmTable     = "shm"
+	stepsTable   = "steps"
+	growthTable  = "growth"
 )
 
-// parseFlags reads the command line. The defaults take less than ten minutes.
+// tableRounds are the tables, and how often each pair runs unless -rounds says.
+var tableRounds = map[string]int{socketsTable: 5, shmTable: 5, stepsTable: 3, growthTable: 3}
+
+// parseFlags reads the command line. The defaults take less than a quarter of an hour.
 func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.IntVar(&c.rounds, "rounds", 5, "how often each pair runs")
+	f.IntVar(&c.rounds, "rounds", 0, "how often each pair runs (0: 5, of steps and growth 3)")
 	f.Float64Var(&c.seconds, "seconds", 1.2, "how long each pair is measured in a round")
-	f.StringVar(&c.table, "table", socketsTable, "what is measured: steps over `sockets` against ADIOS2, or shm: operations over shared memory against libfabric, and against a bare eventfd where the receiver sleeps")
+	f.StringVar(&c.table, "table", socketsTable, "what is measured: steps over `sockets` against ADIOS2; shm: operations over shared memory against libfabric, and against a bare eventfd where the receiver sleeps; steps: within a node, against each data plane of ADIOS2; growth: what a step costs with the number of variables, blocks and ranks")
 	only := f.String("only", "", "measure the rows and paths that match this `regexp`, as \"8 MiB, queue 1, put, get, Weft → ADIOS2\"")
 	f.BoolVar(&asJSON, "json", false, "print JSON, with every sample")
+	f.StringVar(&c.docs, "docs", "", "of growth: write performance.md and its plots into this `folder`, instead of a page without plots to stdout")
 	f.StringVar(&c.profile, "cpuprofile", "", "write CPU profiles of the Weft processes to this `folder`")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -114,11 +140,16 @@ func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err err
 		}
 		return c, false, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	if f.NArg() > 0 || c.rounds < 1 || !(c.seconds > 0 && c.seconds <= 60) {
-		return c, false, fmt.Errorf("%w: want rounds of at least 1, seconds up to 60, and no words besides flags", errUsage)
+	if f.NArg() > 0 || c.rounds < 0 || !(c.seconds > 0 && c.seconds <= 60) {
+		return c, false, fmt.Errorf("%w: want no negative rounds, seconds up to 60, and no words besides flags", errUsage)
 	}
-	if c.table != socketsTable && c.table != shmTable {
-		return c, false, fmt.Errorf("%w: -table is %s or %s, not %q", errUsage, socketsTable, shmTable, c.table)
+	usual, ok := tableRounds[c.table]
+	if !ok {
+		return c, false, fmt.Errorf("%w: -table is one of %s, not %q", errUsage, strings.Join(slices.Sorted(maps.Keys(tableRounds)), ", "), c.table)
+	}
+	c.rounds = cmp.Or(c.rounds, usual)
+	if c.docs != "" && (c.table != growthTable || asJSON) {
+		return c, false, fmt.Errorf("%w: -docs is for -table %s, without -json", errUsage, growthTable)
 	}
 	if c.table == shmTable {
 		f.Visit(func(g *flag.Flag) {

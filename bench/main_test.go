@@ -29,8 +29,9 @@ func TestFlags(t *testing.T) {
 		t.Errorf("%+v %v %v", c, asJSON, err)
 	}
 	for _, bad := range [][]string{
-		{"-rounds", "0"}, {"-seconds", "0"}, {"-seconds", "NaN"}, {"-seconds", "61"}, {"-only", "("}, {"word"}, {"-nothing"},
+		{"-rounds", "-1"}, {"-seconds", "0"}, {"-seconds", "NaN"}, {"-seconds", "61"}, {"-only", "("}, {"word"}, {"-nothing"},
 		{"-table", "shm", "-seconds", "1"}, {"-table", "shm", "-cpuprofile", "x"}, {"-seconds", "1.2", "-table", "shm"}, {"-table", "fast"},
+		{"-docs", "x"}, {"-table", "growth", "-docs", "x", "-json"},
 	} {
 		if _, _, err := parseFlags(bad, io.Discard); !errors.Is(err, errUsage) {
 			t.Errorf("%v: %v", bad, err)
@@ -42,21 +43,36 @@ func TestFlags(t *testing.T) {
 	if c, _, err := parseFlags([]string{"-table", "shm", "-rounds", "2", "-json"}, io.Discard); err != nil || c.table != shmTable || c.rounds != 2 {
 		t.Errorf("%+v %v", c, err)
 	}
+	for table, rounds := range tableRounds {
+		if c, _, err := parseFlags([]string{"-table", table}, io.Discard); err != nil || c.rounds != rounds {
+			t.Errorf("%s: %d rounds, %v", table, c.rounds, err)
+		}
+	}
 	if code := mainCode(t.Context(), []string{"-h"}, io.Discard, io.Discard); code != 0 {
 		t.Errorf("-h: exit %d", code)
 	}
 }
 
-// The default run must stay below ten minutes: time measured, and 0.7 seconds for
+// The default runs must stay below these minutes: time measured, and 0.7 seconds for
 // each start.
 func TestDefaultIsBounded(t *testing.T) {
-	c, _, err := parseFlags(nil, io.Discard)
-	if err != nil {
-		t.Fatal(err)
+	everything := regexp.MustCompile("")
+	points := 0
+	for _, c := range growthPlan(everything) {
+		points += len(c.Points)
 	}
-	pairs := len(plan(regexp.MustCompile(""), true)) * c.rounds
-	if s := float64(pairs) * ((1+warmup)*c.seconds + 0.7); s > 600 {
-		t.Errorf("%d pairs take %.0f s", pairs, s)
+	for table, x := range map[string]struct{ pairs, minutes int }{
+		socketsTable: {len(plan(everything, true)), 10},
+		stepsTable:   {len(stepsPlan(everything, true)), 15},
+		growthTable:  {points, 3},
+	} {
+		c, _, err := parseFlags([]string{"-table", table}, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := float64(x.pairs*c.rounds) * ((1+warmup)*c.seconds + 0.7); s > float64(60*x.minutes) {
+			t.Errorf("%s: %d pairs take %.0f s", table, x.pairs*c.rounds, s)
+		}
 	}
 }
 
@@ -99,7 +115,7 @@ func TestWeftRows(t *testing.T) {
 	}
 	for _, l := range rep.Lines {
 		for i, s := range l.Samples {
-			if s.Round != i || s.Steps < 1 || s.rate() <= 0 || s.WriterStep < s.Steps || s.WriterCPU <= 0 || s.ReaderCPU <= 0 || s.WriterMem < 1<<20 || s.ReaderMem < 1<<20 {
+			if s.Round != i || s.Steps < 1 || s.rate() <= 0 || s.WriterStep < 1 || s.WriterCPU <= 0 || s.ReaderCPU <= 0 || s.WriterMem < 1<<20 || s.ReaderMem < 1<<20 {
 				t.Errorf("%v: %+v", l.Row, s)
 			}
 		}
@@ -122,7 +138,7 @@ func TestWeftRanks(t *testing.T) {
 	}
 	for _, l := range rep.Lines {
 		for _, s := range l.Samples {
-			if s.Steps < 1 || s.perGB(s.WriterCPU, l.Row.Bytes) <= 0 {
+			if w, r := s.perGB(l.Row.Bytes); s.Steps < 1 || w <= 0 || r <= 0 {
 				t.Errorf("%v: %+v", l.Row, s)
 			}
 		}

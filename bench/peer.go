@@ -25,6 +25,7 @@ type peer struct {
 	script  string // root.sh
 	dir     string // with the program and the contact files, the same path inside
 	version string // of ADIOS2
+	shm     string // folder on a tmpfs that both ends see as /dev/shm; empty: each has its own
 }
 
 // makePeer compiles the ADIOS2 side into dir. It makes the root first where it
@@ -57,7 +58,25 @@ func makePeer(ctx context.Context, dir string) (*peer, error) {
 
 // inside returns a command that runs in the root.
 func (p *peer) inside(ctx context.Context, args ...string) *exec.Cmd {
-	return command(ctx, p.script, append([]string{"run", suite, "--bind", p.dir, "--chdir", p.dir, "--"}, args...)...)
+	words := []string{"run", suite, "--bind", p.dir, "--chdir", p.dir}
+	if p.shm != "" {
+		words = append(words, "--bind", p.shm+":/dev/shm")
+	}
+	return command(ctx, p.script, append(append(words, "--"), args...)...)
+}
+
+// share makes both ends of a stream see one /dev/shm, of their own: planes over shared memory meet there. Each run in
+// a root has another one else.
+func (p *peer) share() (err error) {
+	p.shm, err = os.MkdirTemp("/dev/shm", "weft-bench-")
+	return err
+}
+
+// close removes what share has made.
+func (p *peer) close() {
+	if p.shm != "" {
+		_ = os.RemoveAll(p.shm)
+	}
 }
 
 // ranks returns the command of one end of a stream; with more than one rank it is

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -58,29 +59,13 @@ func start(what string, cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// cpu is the processor time that it took, in seconds. It has ended.
-func (p *process) cpu() float64 {
-	s := p.cmd.ProcessState
-	return (s.UserTime() + s.SystemTime()).Seconds()
-}
-
-// memory is the most that it had resident, in bytes; of mpirun's the most that
-// one of its ranks had. It has ended.
-func (p *process) memory() uint64 {
-	u, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return 0
-	}
-	return uint64(u.Maxrss) << 10 // getrusage(2): in KiB
-}
-
 // said returns the last line of what it said. It has ended.
 func (p *process) said() (said, error) {
 	if p.err != nil {
 		return said{}, fmt.Errorf("%s: %w\n%s", p.what, p.err, tail(p.errs.String(), 10))
 	}
 	var s said
-	line := tail(strings.TrimSpace(p.out.String()), 1)
+	line := lastObject(p.out.String())
 	if err := json.Unmarshal([]byte(line), &s); err != nil {
 		return said{}, fmt.Errorf("%s said %q: %w", p.what, line, err)
 	}
@@ -91,23 +76,7 @@ func (p *process) said() (said, error) {
 // may be an mpirun.
 type end []*process
 
-// cpu is the processor time of all of them.
-func (e end) cpu() (s float64) {
-	for _, p := range e {
-		s += p.cpu()
-	}
-	return s
-}
-
-// memory is the most that one of them had.
-func (e end) memory() (most uint64) {
-	for _, p := range e {
-		most = max(most, p.memory())
-	}
-	return most
-}
-
-// said is what rank 0 says, with the wrong steps of all.
+// said is what rank 0 says, with the wrong steps and the processor time of all, and the memory of the largest.
 func (e end) said() (said, error) {
 	var sum said
 	for i, p := range e {
@@ -120,19 +89,58 @@ func (e end) said() (said, error) {
 			continue
 		}
 		sum.Bad += s.Bad
+		sum.CPU += s.CPU
+		sum.Memory = max(sum.Memory, s.Memory)
 	}
 	return sum, nil
 }
 
+// lastObject is the last line that looks like a JSON object, or what there is instead: libraries of ADIOS2 say
+// something at their end, also on stdout.
+func lastObject(text string) string {
+	last := tail(text, 1)
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "{") {
+			last = line
+		}
+	}
+	return strings.TrimSpace(last)
+}
+
+// why is how it failed, in one line.
+func (p *process) why() error {
+	first, _, _ := strings.Cut(strings.TrimSpace(p.errs.String()), "\n")
+	if first == "" {
+		return fmt.Errorf("%s: %w", p.what, p.err)
+	}
+	return fmt.Errorf("%s: %w: %s", p.what, p.err, first)
+}
+
+// errPlane says that ADIOS2 has not got the data plane that it was told to use. It takes another one then.
+var errPlane = errors.New("bench: no such data plane")
+
+// ADIOS2's words are: Warning:  Perferred DataPlane "rdma" is not available.
+var planeLine = regexp.MustCompile(`(?m)DataPlane .* is not available`)
+
+// plane returns an error if a process took another data plane than it should.
+func (e end) plane() error {
+	for _, p := range e {
+		if m := planeLine.FindString(p.out.String() + "\n" + p.errs.String()); m != "" {
+			return fmt.Errorf("%w: %s says: %s", errPlane, p.what, m)
+		}
+	}
+	return nil
+}
+
 // all waits until every process has ended. If one fails, or ctx ends, the others
 // are ended too.
-func all(ctx context.Context, cancel context.CancelFunc, list ...*process) error {
+func all(ctx context.Context, cancel context.CancelCauseFunc, list ...*process) error {
 	for _, p := range list {
 		go func() {
 			select {
 			case <-p.done:
 				if p.err != nil {
-					cancel()
+					cancel(p.why())
 				}
 			case <-ctx.Done():
 			}

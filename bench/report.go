@@ -16,10 +16,10 @@ type line struct {
 	Samples []sample `json:"samples"`
 }
 
-// busy is the number of rounds that began on a busy machine.
-func (r *report) busy() int {
+// busyRounds is the number of rounds that began on a busy machine.
+func busyRounds(loads []float64) int {
 	n := 0
-	for _, l := range r.Loads {
+	for _, l := range loads {
 		if l >= busyLoad {
 			n++
 		}

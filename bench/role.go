@@ -26,23 +26,27 @@ type roleArgs struct {
 	seconds float64
 	warmup  float64
 	vars    int
+	plane   plane
 
 	// Weft only.
 	access      access
 	profile     string // file for a CPU profile, or empty
 	rank, ranks int
+	blocks      int     // that each rank puts of each variable
+	local       int     // ranks in this process, which is the whole writer if it is more than one
 	meet        meeting // with more than one rank
 }
 
 // common are the words that both kinds of process take.
 func (a roleArgs) common() []string {
 	f := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	return []string{a.role, a.name, strconv.Itoa(a.bytes), strconv.Itoa(a.queue), f(a.seconds), f(a.warmup), strconv.Itoa(a.vars)}
+	return []string{a.role, a.name, strconv.Itoa(a.bytes), strconv.Itoa(a.queue), f(a.seconds), f(a.warmup), strconv.Itoa(a.vars), string(a.plane)}
 }
 
 // words are those for a Weft process.
 func (a roleArgs) words() []string {
-	return append(append([]string{roleWord}, a.common()...), string(a.access), a.profile, strconv.Itoa(a.rank), strconv.Itoa(a.ranks), a.meet.root, a.meet.token)
+	return append(append([]string{roleWord}, a.common()...), string(a.access), a.profile,
+		strconv.Itoa(a.rank), strconv.Itoa(a.ranks), strconv.Itoa(a.blocks), strconv.Itoa(a.local), a.meet.root, a.meet.token)
 }
 
 // roleWord is the first argument of a Weft process.
@@ -52,22 +56,24 @@ var errArgs = errors.New("bench: bad arguments of a role")
 
 // parseRole undoes words, without the first.
 func parseRole(w []string) (roleArgs, error) {
-	if len(w) != 13 {
+	if len(w) != 16 {
 		return roleArgs{}, fmt.Errorf("%w: %d", errArgs, len(w))
 	}
-	a := roleArgs{role: w[0], name: w[1], access: access(w[7]), profile: w[8], meet: meeting{w[11], w[12]}}
-	var errs [7]error
+	a := roleArgs{role: w[0], name: w[1], plane: plane(w[7]), access: access(w[8]), profile: w[9], meet: meeting{w[14], w[15]}}
+	var errs [9]error
 	a.bytes, errs[0] = strconv.Atoi(w[2])
 	a.queue, errs[1] = strconv.Atoi(w[3])
 	a.seconds, errs[2] = strconv.ParseFloat(w[4], 64)
 	a.warmup, errs[3] = strconv.ParseFloat(w[5], 64)
 	a.vars, errs[4] = strconv.Atoi(w[6])
-	a.rank, errs[5] = strconv.Atoi(w[9])
-	a.ranks, errs[6] = strconv.Atoi(w[10])
+	a.rank, errs[5] = strconv.Atoi(w[10])
+	a.ranks, errs[6] = strconv.Atoi(w[11])
+	a.blocks, errs[7] = strconv.Atoi(w[12])
+	a.local, errs[8] = strconv.Atoi(w[13])
 	if err := errors.Join(errs[:]...); err != nil {
 		return a, fmt.Errorf("%w: %w", errArgs, err)
 	}
-	if a.role != "writer" && a.role != "reader" || a.vars < 1 || a.bytes < 8*a.vars || a.ranks < 1 || a.rank < 0 || a.rank >= a.ranks {
+	if a.role != "writer" && a.role != "reader" || a.vars < 1 || a.bytes < 8*a.vars || a.ranks < 1 || a.rank < 0 || a.rank >= a.ranks || a.blocks < 1 || a.local < 1 || a.local > 1 && a.ranks > 1 {
 		return a, fmt.Errorf("%w: %v", errArgs, w)
 	}
 	return a, nil
@@ -78,9 +84,26 @@ func parseRole(w []string) (roleArgs, error) {
 func (a roleArgs) elements() int { return a.bytes / 8 / a.vars }
 
 func (a roleArgs) share() step.Box {
-	n, rank, ranks := uint64(a.elements()), uint64(a.rank), uint64(a.ranks)
-	from := n * rank / ranks
-	return step.Box{Start: []uint64{from}, Count: []uint64{n*(rank+1)/ranks - from}}
+	return part(step.Box{Start: []uint64{0}, Count: []uint64{uint64(a.elements())}}, a.rank, a.ranks)
+}
+
+// parts are the blocks of the share.
+func (a roleArgs) parts() (list []step.Box) {
+	for i := range a.blocks {
+		list = append(list, part(a.share(), i, a.blocks))
+	}
+	return list
+}
+
+// part is one of n parts of a box.
+func part(b step.Box, i, n int) step.Box {
+	from, to := b.Count[0]*uint64(i)/uint64(n), b.Count[0]*uint64(i+1)/uint64(n)
+	return step.Box{Start: []uint64{b.Start[0] + from}, Count: []uint64{to - from}}
+}
+
+// params are the engine parameters that both sides have.
+func (a roleArgs) params() sst.Params {
+	return sst.Params{NetworkInterface: "lo", DataTransport: string(a.plane)}
 }
 
 // cohort connects this rank with the others.
@@ -96,9 +119,11 @@ func variable(k int) string { return "x" + strconv.Itoa(k) }
 
 // said is the last line that a process says, as JSON.
 type said struct {
-	Steps   int64   `json:"steps"`
-	Bad     int64   `json:"bad"` // steps whose sum was wrong
-	Seconds float64 `json:"seconds"`
+	Steps   int64   `json:"steps"`   // after the warm-up
+	Bad     int64   `json:"bad"`     // steps whose sum was wrong, of all
+	Seconds float64 `json:"seconds"` // that these steps took
+	CPU     float64 `json:"cpu"`     // seconds of processor time that they took, in all threads
+	Memory  uint64  `json:"memory"`  // the most bytes that were resident (VmHWM)
 	Viewed  bool    `json:"viewed,omitempty"`
 }
 
@@ -152,49 +177,18 @@ func watchStdin(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// writeStream writes steps for the given time, which rank 0 measures: it closes,
-// and the step that others have begun does not come about.
-func writeStream(ctx context.Context, a roleArgs) (said, error) {
-	c, err := a.cohort(ctx)
-	if err != nil {
-		return said{}, err
-	}
-	defer c.Close()
-	p := sst.Params{QueueLimit: a.queue, NetworkInterface: "lo"}
-	w, err := sst.Create(ctx, a.name, sst.WriterConfig{Params: p, Cohort: c})
-	if err != nil {
-		return said{}, err
-	}
-	defer w.Close()
-	out, err := newStepWriter(w, a)
-	if err != nil {
-		return said{}, err
-	}
-	var s said
-	limit := time.Duration((a.seconds + a.warmup) * float64(time.Second))
-	for start := time.Now(); a.rank > 0 || time.Since(start) < limit; s.Steps++ {
-		err := out.write(ctx, s.Steps)
-		if a.rank > 0 && errors.Is(err, sst.ErrStepAborted) {
-			break
-		}
-		if err != nil {
-			return s, err
-		}
-	}
-	return s, w.Close()
-}
-
 // stepWriter fills steps.
 type stepWriter struct {
 	w      *sst.Writer
 	vars   []*sst.Variable[int64]
-	box    step.Box
+	box    step.Box   // of this rank
+	parts  []step.Box // of it, the blocks
 	data   []int64
 	access access
 }
 
 func newStepWriter(w *sst.Writer, a roleArgs) (*stepWriter, error) {
-	out := &stepWriter{w: w, box: a.share(), access: a.access}
+	out := &stepWriter{w: w, box: a.share(), parts: a.parts(), access: a.access}
 	for k := range a.vars {
 		v, err := sst.Define[int64](w, variable(k), step.GlobalArray(uint64(a.elements())))
 		if err != nil {
@@ -213,27 +207,31 @@ func (o *stepWriter) write(ctx context.Context, number int64) error {
 	if err != nil {
 		return err
 	}
-	for k, v := range o.vars {
-		if err := o.put(st, v, k, number+int64(o.box.Start[0])); err != nil {
-			return err
+	for k := range o.vars {
+		for _, b := range o.parts {
+			if err := o.put(st, k, b, number); err != nil {
+				return err
+			}
 		}
 	}
 	return st.End(ctx)
 }
 
-// put puts variable k, whose first element is first.
-func (o *stepWriter) put(st *sst.WriterStep, v *sst.Variable[int64], k int, first int64) error {
+// put puts a block of variable k in step number.
+func (o *stepWriter) put(st *sst.WriterStep, k int, b step.Box, number int64) error {
+	first := number + int64(b.Start[0])
 	if o.access == inPlace {
-		span, err := v.Span(st, o.box)
+		span, err := o.vars[k].Span(st, b)
 		if err != nil {
 			return err
 		}
 		fill(span, first)
 		return nil
 	}
-	part := o.data[k*o.count() : (k+1)*o.count()]
-	fill(part, first)
-	return v.Put(st, o.box, part)
+	from := k*o.count() + int(b.Start[0]-o.box.Start[0])
+	data := o.data[from : from+int(b.Count[0])]
+	fill(data, first)
+	return o.vars[k].Put(st, b, data)
 }
 
 // readStream reads a stream to its end, and counts after the warm-up.
@@ -243,13 +241,15 @@ func readStream(ctx context.Context, a roleArgs) (said, error) {
 		return said{}, err
 	}
 	defer co.Close()
-	r, err := sst.Open(ctx, a.name, sst.ReaderConfig{Params: sst.Params{NetworkInterface: "lo", OpenTimeoutSecs: 30}, Cohort: co})
+	p := a.params()
+	p.OpenTimeoutSecs = 30
+	r, err := sst.Open(ctx, a.name, sst.ReaderConfig{Params: p, Cohort: co})
 	if err != nil {
 		return said{}, err
 	}
 	defer r.Close()
 	in := newStepReader(a)
-	c := clock{warmup: time.Duration(a.warmup * float64(time.Second))}
+	c := a.clock()
 	for st, err := range r.Steps(ctx) {
 		if err == nil {
 			err = in.read(ctx, st)
@@ -262,28 +262,9 @@ func readStream(ctx context.Context, a roleArgs) (said, error) {
 		}
 		c.tick(time.Now())
 	}
-	return said{Steps: c.steps, Bad: in.bad, Seconds: c.to.Sub(c.from).Seconds(), Viewed: in.viewed}, r.Close()
-}
-
-// clock counts the steps whose end it is told, and the time that they took. The
-// first steps, for as long as warmup, only start it.
-type clock struct {
-	warmup          time.Duration
-	start, from, to time.Time
-	steps           int64
-}
-
-func (c *clock) tick(now time.Time) {
-	if c.start.IsZero() {
-		c.start = now
-	}
-	switch {
-	case !c.from.IsZero():
-		c.steps++
-		c.to = now
-	case now.Sub(c.start) >= c.warmup:
-		c.from, c.to = now, now
-	}
+	s, err := c.said()
+	s.Bad, s.Viewed = in.bad, in.viewed
+	return s, errors.Join(err, r.Close())
 }
 
 // stepReader reads this rank's share of steps and checks it.
@@ -307,7 +288,7 @@ func (i *stepReader) count() int { return int(i.box.Count[0]) }
 // read reads all variables: each where it arrived, if that is asked for and
 // possible, else all with one batch of requests, as ADIOS2 does.
 func (i *stepReader) read(ctx context.Context, st *step.Step) error {
-	if i.access == inPlace {
+	if i.access != copying {
 		done, err := i.view(ctx, st)
 		if done || err != nil {
 			return err
@@ -326,7 +307,7 @@ func (i *stepReader) read(ctx context.Context, st *step.Step) error {
 	}
 	good := true
 	for k := range gets {
-		good = i.right(st, i.part(k)) && good
+		good = right(st, i.box, i.part(k)) && good
 	}
 	i.note(good)
 	return nil
@@ -334,7 +315,7 @@ func (i *stepReader) read(ctx context.Context, st *step.Step) error {
 
 func (i *stepReader) part(k int) []int64 { return i.data[k*i.count() : (k+1)*i.count()] }
 
-// view reads in place; it returns false if the plane has no view to give.
+// view reads in place, a block after the other; it returns false if the plane has no view to give.
 func (i *stepReader) view(ctx context.Context, st *step.Step) (bool, error) {
 	good := true
 	for k := range i.vars {
@@ -342,24 +323,37 @@ func (i *stepReader) view(ctx context.Context, st *step.Step) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		view, err := v.View(ctx, i.box)
-		if errors.Is(err, step.ErrNoView) {
-			return false, nil
+		for n := range v.NumBlocks() {
+			b := overlap(i.box, v.Block(n).Box)
+			if b.Count[0] == 0 {
+				continue
+			}
+			view, err := v.View(ctx, b)
+			if errors.Is(err, step.ErrNoView) {
+				return false, nil
+			}
+			if err != nil {
+				return false, err
+			}
+			good = right(st, b, view.Data()) && good
+			view.Release()
 		}
-		if err != nil {
-			return false, err
-		}
-		good = i.right(st, view.Data()) && good
-		view.Release()
 	}
 	i.viewed = true
 	i.note(good)
 	return true, nil
 }
 
-// right checks one variable.
-func (i *stepReader) right(st *step.Step, data []int64) bool {
-	return len(data) == i.count() && sum(data) == expected(len(data), st.Number()+i.box.Start[0])
+// overlap is what two boxes have in common, maybe nothing.
+func overlap(a, b step.Box) step.Box {
+	from := max(a.Start[0], b.Start[0])
+	to := max(from, min(a.Start[0]+a.Count[0], b.Start[0]+b.Count[0]))
+	return step.Box{Start: []uint64{from}, Count: []uint64{to - from}}
+}
+
+// right checks the elements of a box.
+func right(st *step.Step, b step.Box, data []int64) bool {
+	return len(data) == int(b.Count[0]) && sum(data) == expected(len(data), st.Number()+b.Start[0])
 }
 
 // note counts a step that is wrong.

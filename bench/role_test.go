@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weft-fabric/weft/step"
 )
 
 func TestRoleWords(t *testing.T) {
-	a := roleArgs{role: "reader", name: "/tmp/s", bytes: 8 << 20, queue: 4, seconds: 1.5, warmup: 0.375, vars: 3, access: inPlace, profile: "p", rank: 1, ranks: 2, meet: meeting{"h:1", "t"}}
+	a := roleArgs{role: "reader", name: "/tmp/s", bytes: 8 << 20, queue: 4, seconds: 1.5, warmup: 0.375, vars: 3, plane: native, access: inPlace, profile: "p", rank: 1, ranks: 2, blocks: 5, local: 1, meet: meeting{"h:1", "t"}}
 	w := a.words()
 	got, err := parseRole(w[1:])
 	if err != nil || w[0] != roleWord {
@@ -22,7 +22,7 @@ func TestRoleWords(t *testing.T) {
 		t.Error(d)
 	}
 	for i := range w[1:] {
-		if i == 1 || i == 7 || i == 8 || i >= 11 { // a name, an access, a file, an address, a token: anything goes
+		if i == 1 || i == 7 || i == 8 || i == 9 || i >= 14 { // a name, a plane, an access, a file, an address, a token: anything goes
 			continue
 		}
 		bad := append([]string(nil), w[1:]...)
@@ -33,23 +33,6 @@ func TestRoleWords(t *testing.T) {
 	}
 	if _, err := parseRole(w[2:]); !errors.Is(err, errArgs) {
 		t.Error("a word is missing, and nobody minds")
-	}
-}
-
-func TestClock(t *testing.T) {
-	c := clock{warmup: 10 * time.Second}
-	start := time.Unix(1000, 0)
-	for i := range 21 { // a step each second: the one at 10 s ends the warm-up
-		c.tick(start.Add(time.Duration(i) * time.Second))
-	}
-	if c.steps != 10 || c.to.Sub(c.from) != 10*time.Second {
-		t.Errorf("%d steps in %v", c.steps, c.to.Sub(c.from))
-	}
-	var never clock
-	never.warmup = time.Minute
-	never.tick(start)
-	if never.steps != 0 || never.to.Sub(never.from) != 0 {
-		t.Errorf("%+v", never)
 	}
 }
 
@@ -87,25 +70,60 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// All ranks of both roles in one process, in both accesses.
+func TestParts(t *testing.T) {
+	a := roleArgs{bytes: 8 * 10, vars: 1, ranks: 2, rank: 1, blocks: 3}
+	next := uint64(5)
+	for _, b := range a.parts() {
+		if b.Start[0] != next || b.Count[0] < 1 {
+			t.Errorf("%v after %d", b, next)
+		}
+		next += b.Count[0]
+	}
+	if next != 10 {
+		t.Errorf("the blocks end at %d", next)
+	}
+}
+
+func TestOverlap(t *testing.T) {
+	box := func(from, to uint64) step.Box { return step.Box{Start: []uint64{from}, Count: []uint64{to - from}} }
+	for _, c := range [][3]step.Box{
+		{box(0, 10), box(3, 5), box(3, 5)},
+		{box(3, 5), box(0, 10), box(3, 5)},
+		{box(0, 4), box(3, 5), box(3, 4)},
+		{box(0, 3), box(3, 5), box(3, 3)},
+		{box(5, 9), box(0, 2), box(5, 5)},
+	} {
+		if got := overlap(c[0], c[1]); !got.Equal(c[2]) {
+			t.Errorf("%v and %v: %v", c[0], c[1], got)
+		}
+	}
+}
+
+// All ranks of both roles in one process, in all accesses and planes.
 func TestRoles(t *testing.T) {
-	for _, access := range []access{copying, inPlace} {
-		for _, ranks := range [][2]int{{1, 1}, {2, 3}} {
-			t.Run(fmt.Sprintf("%s, %dx%d", access, ranks[0], ranks[1]), func(t *testing.T) {
-				a := roleArgs{name: filepath.Join(t.TempDir(), "s"), bytes: 64 << 10, vars: 2, queue: 1, seconds: 0.05, access: access}
-				written := playRanks(t, a, ranks[0], writeStream)
-				read := playRanks(t, a, ranks[1], readStream)
-				w := <-written
-				for range ranks[0] - 1 {
-					<-written
-				}
-				for range ranks[1] {
-					// The first step starts the clock.
-					if r := <-read; r.Bad != 0 || r.Steps != w.Steps-1 || r.Seconds <= 0 {
-						t.Errorf("wrote %+v, read %+v", w, r)
+	for _, by := range []plane{sockets, native} {
+		for _, access := range []access{copying, viewing, inPlace} {
+			for _, ranks := range [][3]int{{1, 1, 1}, {2, 1, 3}, {1, 3, 1}} { // writers, in how many processes, readers
+				t.Run(fmt.Sprintf("%s, %s, %v ranks", by, access, ranks), func(t *testing.T) {
+					a := roleArgs{name: filepath.Join(t.TempDir(), "s"), bytes: 64 << 10, vars: 2, queue: 1, seconds: 0.05, plane: by, access: access, blocks: 2, local: ranks[1]}
+					written := playRanks(t, a, ranks[0], writeStream)
+					a.local = 1
+					read := playRanks(t, a, ranks[2], readStream)
+					w := <-written
+					for range ranks[0] - 1 {
+						<-written
 					}
-				}
-			})
+					for range ranks[2] {
+						r := <-read
+						if r.Bad != 0 || r.Steps != w.Steps || r.Seconds <= 0 || r.Memory < 1<<20 {
+							t.Errorf("wrote %+v, read %+v", w, r)
+						}
+						if by == native && r.Viewed != (access != copying) {
+							t.Errorf("viewed: %v", r.Viewed)
+						}
+					}
+				})
+			}
 		}
 	}
 }

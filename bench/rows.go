@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 )
@@ -40,10 +41,34 @@ const (
 	// copying is what ADIOS2 programs do: Put and Get of arrays that the
 	// application owns.
 	copying access = "put, get"
-	// inPlace computes into the step's memory and reads where the data arrived,
+	// viewing copies into the step, and reads where the data are.
+	viewing access = "put, view"
+	// inPlace computes into the step's memory and reads where the data are,
 	// as far as the data plane can.
 	inPlace access = "span, view"
 )
+
+// plane is how data get from the writer to the reader: a value of DataTransport.
+type plane string
+
+const (
+	sockets plane = "WAN"    // of both
+	native  plane = "native" // of Weft
+	rdma    plane = "RDMA"   // of ADIOS2: by libfabric
+	ucx     plane = "UCX"    // of ADIOS2
+)
+
+// env is what programs of ADIOS2 need in their environment so that the plane works within a node.
+func (p plane) env() []string {
+	switch p {
+	case rdma:
+		return []string{"FABRIC_PROVIDER=shm", "FABRIC_IFACE=shm"}
+	case ucx:
+		return []string{"UCX_TLS=shm,self", "SST_UCX_PROGRESS_THREAD=1", "UCX_POSIX_USE_PROC_LINK=n"}
+	case sockets, native:
+	}
+	return nil
+}
 
 // row is one line of work.
 type row struct {
@@ -55,11 +80,20 @@ type row struct {
 	Readers int `json:"readers,omitempty"`
 	// Vars is the number of variables that make up a step; 0 means 1.
 	Vars int `json:"vars,omitempty"`
+	// Plane is the data plane; "" means sockets.
+	Plane plane `json:"plane,omitempty"`
+	// Blocks is the number of blocks that each writer rank puts of each variable; 0 means
+	// 1. Local is the number of ranks in one writer process; 0 means 1. Both are Weft's.
+	Blocks int `json:"blocks,omitempty"`
+	Local  int `json:"local,omitempty"`
 }
 
 func (r row) writers() int { return max(r.Writers, 1) }
 func (r row) readers() int { return max(r.Readers, 1) }
 func (r row) vars() int    { return max(r.Vars, 1) }
+func (r row) blocks() int  { return max(r.Blocks, 1) }
+func (r row) local() int   { return max(r.Local, 1) }
+func (r row) plane() plane { return cmp.Or(r.Plane, sockets) }
 
 // rows is what a run measures unless -only says otherwise.
 var rows = []row{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -20,6 +22,8 @@ type config struct {
 	seconds float64 // of each pair, after warming up
 	only    *regexp.Regexp
 	profile string    // folder for CPU profiles of Weft processes, or empty
+	docs    string    // folder of the documentation, or empty: of growth
+	command string    // that we were started with
 	log     io.Writer // progress
 	self    []string  // command that starts this program
 }
@@ -28,36 +32,64 @@ type config struct {
 // connections, formats and pages to be there.
 const warmup = 0.25
 
-// startLimit is how long a pair may take beyond its time.
+// startLimit is how long a pair may take beyond its time, where every pair works.
 const startLimit = 60 * time.Second
 
 // runner runs jobs.
 type runner struct {
 	config
-	dir    string // for contact files; gone after the run
-	peer   *peer  // nil: there is none
-	number int    // of streams so far
+	dir    string        // for contact files; gone after the run
+	peer   *peer         // nil: there is none
+	number int           // of streams so far
+	limit  time.Duration // that a pair may take beyond its time; 0 means startLimit
+}
+
+// newRunner makes a runner, with ADIOS2 if it is wanted. leftOut is why there is none. What it makes goes with close.
+func newRunner(ctx context.Context, c config, peers bool) (r *runner, leftOut string, err error) {
+	dir, err := os.MkdirTemp("", "weft-bench-")
+	if err != nil {
+		return nil, "", err
+	}
+	r = &runner{config: c, dir: dir}
+	if peers {
+		r.peer, err = makePeer(ctx, dir)
+	}
+	if ctx.Err() != nil {
+		r.close()
+		return nil, "", context.Cause(ctx)
+	}
+	if err != nil {
+		fmt.Fprintf(c.log, "bench: NO ADIOS2 HERE: only Weft to Weft is measured, and there are no ratios: %v\n", err)
+		return r, err.Error(), nil
+	}
+	return r, "", nil
+}
+
+// close removes what the runner has made.
+func (r *runner) close() {
+	_ = os.RemoveAll(r.dir)
+	if r.peer != nil {
+		r.peer.close()
+	}
+}
+
+// describe is the machine, with its ADIOS2.
+func (r *runner) describe() machine {
+	m := describeMachine()
+	if r.peer != nil {
+		m.ADIOS2 = r.peer.version
+	}
+	return m
 }
 
 // run measures everything and leaves nothing behind.
 func run(ctx context.Context, c config) (*report, error) {
-	dir, err := os.MkdirTemp("", "weft-bench-")
+	r, leftOut, err := newRunner(ctx, c, true)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	r := &runner{config: c, dir: dir}
-	rep := &report{Machine: describeMachine(), Seconds: c.seconds}
-	r.peer, err = makePeer(ctx, dir)
-	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		rep.LeftOut = err.Error()
-		fmt.Fprintf(c.log, "bench: NO ADIOS2 HERE: only Weft to Weft is measured, and there are no ratios: %v\n", err)
-	default:
-		rep.Machine.ADIOS2 = r.peer.version
-	}
+	defer r.close()
+	rep := &report{Machine: r.describe(), Seconds: c.seconds, LeftOut: leftOut}
 	jobs := plan(c.only, r.peer != nil)
 	if len(jobs) == 0 {
 		return nil, errNothing
@@ -65,7 +97,10 @@ func run(ctx context.Context, c config) (*report, error) {
 	return rep, r.measure(ctx, rep, jobs)
 }
 
-var errNothing = errors.New("bench: nothing to measure")
+var (
+	errNothing = errors.New("bench: nothing to measure")
+	errHangs   = errors.New("bench: a pair hangs")
+)
 
 // measure fills the report.
 func (r *runner) measure(ctx context.Context, rep *report, jobs []job) error {
@@ -73,12 +108,11 @@ func (r *runner) measure(ctx context.Context, rep *report, jobs []job) error {
 		rep.Lines = append(rep.Lines, line{Row: j.row, Path: j.path})
 	}
 	for round := range r.rounds {
-		load, err := measureLoad(ctx, rep.Machine.CPUs)
+		load, err := r.begin(ctx, round)
 		if err != nil {
 			return err
 		}
 		rep.Loads = append(rep.Loads, load)
-		fmt.Fprintf(r.log, "round %d of %d%s\n", round+1, r.rounds, busyNote(load))
 		for i, j := range jobs {
 			s, err := r.pair(ctx, j)
 			if err != nil {
@@ -92,6 +126,15 @@ func (r *runner) measure(ctx context.Context, rep *report, jobs []job) error {
 	return nil
 }
 
+// begin begins a round: it looks at the machine, and tells.
+func (c config) begin(ctx context.Context, round int) (load float64, err error) {
+	load, err = measureLoad(ctx, runtime.NumCPU())
+	if err == nil {
+		fmt.Fprintf(c.log, "round %d of %d%s\n", round+1, c.rounds, busyNote(load))
+	}
+	return load, err
+}
+
 func busyNote(load float64) string {
 	if load < busyLoad {
 		return ""
@@ -101,15 +144,15 @@ func busyNote(load float64) string {
 
 // pair runs one writer and one reader, of one rank or of several.
 func (r *runner) pair(ctx context.Context, j job) (sample, error) {
-	limit := startLimit + time.Duration((1+warmup)*r.seconds*float64(time.Second))
-	ctx, stop := context.WithTimeout(ctx, limit)
+	limit := cmp.Or(r.limit, startLimit) + time.Duration((1+warmup)*r.seconds*float64(time.Second))
+	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: not done after %v", errHangs, limit))
 	defer stop()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	r.number++
 	a := roleArgs{
 		name: filepath.Join(r.dir, fmt.Sprintf("s%d", r.number)), bytes: j.row.Bytes, queue: j.row.Queue,
-		seconds: r.seconds, warmup: r.seconds * warmup, vars: j.row.vars(), access: j.row.Access,
+		seconds: r.seconds, warmup: r.seconds * warmup, vars: j.row.vars(), plane: j.row.plane(), access: j.row.Access,
 	}
 	var ends [2]end
 	var started []*process
@@ -118,7 +161,10 @@ func (r *runner) pair(ctx context.Context, j job) (sample, error) {
 		if i == 1 {
 			kind, ranks = j.path.Reader, j.row.readers()
 		}
-		a.role = role
+		a.role, a.blocks, a.local = role, 1, 1
+		if i == 0 {
+			a.blocks, a.local = j.row.blocks(), j.row.local()
+		}
 		commands, err := r.commands(ctx, kind, ranks, r.profiled(a, j))
 		for _, cmd := range commands {
 			var p *process
@@ -128,11 +174,11 @@ func (r *runner) pair(ctx context.Context, j job) (sample, error) {
 			ends[i], started = append(ends[i], p), append(started, p)
 		}
 		if err != nil {
-			cancel()
+			cancel(err)
 			for _, p := range started {
 				<-p.done
 			}
-			return sample{}, err
+			return sample{}, context.Cause(ctx)
 		}
 	}
 	err := all(ctx, cancel, started...)
@@ -142,7 +188,9 @@ func (r *runner) pair(ctx context.Context, j job) (sample, error) {
 // commands returns what runs one end: a command for each rank of Weft, or one.
 func (r *runner) commands(ctx context.Context, k kind, ranks int, a roleArgs) ([]*exec.Cmd, error) {
 	if k == adios2 {
-		return []*exec.Cmd{r.peer.ranks(ctx, ranks, a.common()...)}, nil
+		cmd := r.peer.ranks(ctx, ranks, a.common()...)
+		cmd.Env = append(cmd.Environ(), a.plane.env()...)
+		return []*exec.Cmd{cmd}, nil
 	}
 	m, err := newMeeting(ranks)
 	if err != nil {
@@ -172,6 +220,9 @@ func (r *runner) profiled(a roleArgs, j job) roleArgs {
 // collect makes the sample of a pair that has ended; why is the reason if it was
 // stopped.
 func collect(w, r end, why error) (sample, error) {
+	if err := errors.Join(w.plane(), r.plane()); err != nil {
+		return sample{}, err
+	}
 	ws, werr := w.said()
 	rs, rerr := r.said()
 	switch {
@@ -184,7 +235,7 @@ func collect(w, r end, why error) (sample, error) {
 	}
 	return sample{
 		Steps: rs.Steps, Seconds: rs.Seconds, Viewed: rs.Viewed,
-		WriterCPU: w.cpu(), ReaderCPU: r.cpu(), WriterStep: ws.Steps,
-		WriterMem: w.memory(), ReaderMem: r.memory(),
+		WriterCPU: ws.CPU, ReaderCPU: rs.CPU, WriterStep: ws.Steps,
+		WriterMem: ws.Memory, ReaderMem: rs.Memory,
 	}, nil
 }

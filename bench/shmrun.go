@@ -78,12 +78,11 @@ func (r *shmRunner) measure(ctx context.Context, rep *shmReport, jobs []shmJob) 
 		rep.Lines = append(rep.Lines, shmLine{Row: j.row, By: j.by})
 	}
 	for round := range r.rounds {
-		load, err := measureLoad(ctx, rep.Machine.CPUs)
+		load, err := r.begin(ctx, round)
 		if err != nil {
 			return err
 		}
 		rep.Loads = append(rep.Loads, load)
-		fmt.Fprintf(r.log, "round %d of %d%s\n", round+1, r.rounds, busyNote(load))
 		for i, j := range jobs {
 			l := &rep.Lines[i]
 			s, err := r.job(ctx, j)

@@ -19,38 +19,21 @@ func writeShmTable(w io.Writer, r *shmReport) error {
 			cells = append(cells, r.cells(l))
 		}
 	}
-	var b strings.Builder
-	b.WriteString(r.caption())
-	b.WriteString("\n")
-	for i, line := range align(cells) {
-		b.WriteString(line)
-		if i == 0 {
-			b.WriteString(rule(line))
-		}
-	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, r.caption()+"\n"+markdown(cells))
 	return err
 }
-
-// busy is the number of rounds that began on a busy machine.
-func (r *shmReport) busy() int { return (&report{Loads: r.Loads}).busy() }
 
 // caption says what the numbers are and how far to trust them.
 func (r *shmReport) caption() string {
 	var b strings.Builder
-	m := r.Machine
-	fmt.Fprintf(&b, "%d x %s (%s), Linux %s, %s\n\n", m.CPUs, m.CPU, m.Arch, m.Kernel, m.Go)
+	fmt.Fprintf(&b, "%s\n\n", r.Machine.place())
 	b.WriteString("Shared memory, two processes. Weft's side is the work of `weft ping`, libfabric's is fi_pingpong with provider shm;\n")
 	b.WriteString("each side has a processor of its own where it is not said to be one core; latency is half a round trip: the mean of a round where libfabric has such a test, which says a mean, else the median. fi_pingpong has no test of reads, writes and views, none with several messages outstanding, and cannot sleep: \"-\".\n")
 	fmt.Fprintf(&b, "%s, interleaved; median, least and greatest. The ratio is that of each round, ours to theirs. CPU is that of both sides, Weft's\nwith its warming up, libfabric's with the start of its processes and with tries of the client that came too early; of a pause the processors busy.\n", count(len(r.Loads), "round"))
 	if i := slices.IndexFunc(r.Lines, func(l shmLine) bool { return l.Row.asleep() }); i >= 0 {
 		fmt.Fprintf(&b, "Asleep: before each message there is a pause of %v, which is not part of the latency, so the receiver sleeps. It is compared with a %s: two\nprocesses that do the same, pauses and warming up included, but carry nothing; in each a thread blocks in a read that the other one's write ends.\n", r.Lines[i].Row.Pause, bareEventfd)
 	}
-	if n := r.busy(); n > 0 {
-		fmt.Fprintf(&b, "**The machine was busy before %d of %d rounds**: do not trust these numbers.\n", n, len(r.Loads))
-	} else {
-		b.WriteString("The machine was idle before each round.\n")
-	}
+	b.WriteString(idleNote(r.Loads))
 	for _, n := range r.Notes {
 		first, _, _ := strings.Cut(n, "\n")
 		fmt.Fprintf(&b, "**Left out**: %s\n", first)

@@ -29,19 +29,19 @@ type sample struct {
 	Steps      int64   `json:"steps"` // that the reader took after warming up
 	Seconds    float64 `json:"seconds"`
 	Viewed     bool    `json:"viewed"`      // a Weft reader read in place
-	WriterCPU  float64 `json:"writer_cpu"`  // seconds of processor time, from start to end
-	ReaderCPU  float64 `json:"reader_cpu"`  // the same
-	WriterStep int64   `json:"writer_step"` // steps written, warming up included
+	WriterCPU  float64 `json:"writer_cpu"`  // seconds of processor time for the writer's steps
+	ReaderCPU  float64 `json:"reader_cpu"`  // the same, for the reader's
+	WriterStep int64   `json:"writer_step"` // steps that the writer wrote after warming up
 	WriterMem  uint64  `json:"writer_mem"`  // bytes that the largest process had resident, at most
 	ReaderMem  uint64  `json:"reader_mem"`  // the same
 }
 
-// perGB is processor time for each 10^9 bytes that were written.
-func (s sample) perGB(cpu float64, bytes int) float64 {
-	if s.WriterStep == 0 {
-		return 0
+// perGB is the processor time of writer and reader for each 10^9 bytes.
+func (s sample) perGB(bytes int) (writer, reader float64) {
+	per := func(cpu float64, steps int64) float64 {
+		return cpu / (float64(max(steps, 1)) * float64(bytes) / 1e9)
 	}
-	return cpu / (float64(s.WriterStep) * float64(bytes) / 1e9)
+	return per(s.WriterCPU, s.WriterStep), per(s.ReaderCPU, s.Steps)
 }
 
 // rate is steps a second.

@@ -18,17 +18,20 @@ func writeTable(w io.Writer, r *report) error {
 	for _, l := range r.Lines {
 		cells = append(cells, r.cells(l))
 	}
+	_, err := io.WriteString(w, r.caption()+"\n"+markdown(cells))
+	return err
+}
+
+// markdown is a table, whose first line are its heads.
+func markdown(cells [][]string) string {
 	var b strings.Builder
-	b.WriteString(r.caption())
-	b.WriteString("\n")
 	for i, line := range align(cells) {
 		b.WriteString(line)
 		if i == 0 {
 			b.WriteString(rule(line))
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // caption says what the numbers are and how far to trust them.
@@ -38,16 +41,20 @@ func (r *report) caption() string {
 	fmt.Fprintf(&b, "Steps over TCP on the loopback interface, the writers fill, the readers sum and check; ranks are writers x readers, each a process.\n")
 	fmt.Fprintf(&b, "%s of %g s for each path, interleaved; median, least and greatest. The ratio is that of each round, ours to theirs (ADIOS2 → ADIOS2).\n",
 		count(len(r.Loads), "round"), r.Seconds)
-	if n := r.busy(); n > 0 {
-		fmt.Fprintf(&b, "**The machine was busy before %d of %d rounds**: do not trust these numbers.\n", n, len(r.Loads))
-	} else {
-		fmt.Fprintf(&b, "The machine was idle before each round.\n")
-	}
+	b.WriteString(idleNote(r.Loads))
 	if r.LeftOut != "" {
 		first, _, _ := strings.Cut(r.LeftOut, "\n")
 		fmt.Fprintf(&b, "**No ADIOS2 here, so only Weft → Weft was measured**: %s\n", first)
 	}
 	return b.String()
+}
+
+// idleNote says whether the machine was idle before the rounds.
+func idleNote(loads []float64) string {
+	if n := busyRounds(loads); n > 0 {
+		return fmt.Sprintf("**The machine was busy before %d of %d rounds**: do not trust these numbers.\n", n, len(loads))
+	}
+	return "The machine was idle before each round.\n"
 }
 
 func count(n int, what string) string {
@@ -85,8 +92,8 @@ func (r *report) cells(l line) []string {
 func (l line) costs() []string {
 	var cpu, mem [2][]float64
 	for _, s := range l.Samples {
-		cpu[0] = append(cpu[0], s.perGB(s.WriterCPU, l.Row.Bytes))
-		cpu[1] = append(cpu[1], s.perGB(s.ReaderCPU, l.Row.Bytes))
+		w, r := s.perGB(l.Row.Bytes)
+		cpu[0], cpu[1] = append(cpu[0], w), append(cpu[1], r)
 		mem[0] = append(mem[0], float64(s.WriterMem))
 		mem[1] = append(mem[1], float64(s.ReaderMem))
 	}

@@ -14,7 +14,7 @@ func exampleReport() *report {
 	of := func(steps ...int64) []sample {
 		var list []sample
 		for i, n := range steps {
-			list = append(list, sample{Round: i, Steps: n, Seconds: 1, WriterStep: 2 * n, WriterCPU: 0.5, ReaderCPU: 1, WriterMem: 40 << 20, ReaderMem: 30 << 20})
+			list = append(list, sample{Round: i, Steps: n, Seconds: 1, WriterStep: 2 * n, WriterCPU: 0.5, ReaderCPU: 0.5, WriterMem: 40 << 20, ReaderMem: 30 << 20})
 		}
 		return list
 	}
