@@ -35,7 +35,7 @@ type model [2]float64
 // descend takes one step of gradient descent with a batch of samples, and
 // returns the sum of their squared errors before it. The gradient is divided by
 // the squares of what is given, so that u and D, which differ in size, learn
-// equally fast; with two weights a step of a rate below 1 never overshoots then.
+// equally fast; with two weights a step is stable then at any rate below 1.
 func (m *model) descend(s samples, batch []int) (loss float64) {
 	var gradient, squares [2]float64
 	for _, p := range batch {
