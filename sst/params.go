@@ -78,7 +78,7 @@ type Params struct {
 	AlwaysProvideLatestTimestep bool
 	// DataTransport forces a data plane: "native" or "shm" mean memory that both sides
 	// share, on one node and between Weft programs; "WAN" or "evpath" mean sockets.
-	// Empty chooses for each reader: native where it can be, else sockets.
+	// "Auto" (default) chooses for each reader: native where it can be, else sockets.
 	DataTransport string
 	// NetworkInterface names the interface whose address is published;
 	// ControlInterface goes before it. Empty chooses.
