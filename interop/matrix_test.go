@@ -35,9 +35,18 @@ func diagonal() []cell {
 	}
 }
 
+// planes are the data planes that a cell is played with: those of ADIOS2 know
+// one, and Weft's take the native one unless they are told to do without.
+func (c cell) planes() []string {
+	if c.writer.weft && c.reader.weft {
+		return []string{"native", "evpath"}
+	}
+	return []string{"evpath"}
+}
+
 // TestSoakMatrix is the whole table of types and shapes between every two kinds
-// of sides, ten steps, exact. Preload is on and off: in an ordinary run by turns,
-// in soak both in each cell. The table has the field reports F72 (blocks of no
+// of sides, ten steps, exact. Preload is on and off, and the data plane one or the other: in an
+// ordinary run by turns, in soak all in each cell. The table has the field reports F72 (blocks of no
 // elements), F73 (empty shares: more reader ranks than rows), F74 (ranks without
 // blocks) and F80 (values of some ranks).
 func TestSoakMatrix(t *testing.T) {
@@ -48,21 +57,34 @@ func TestSoakMatrix(t *testing.T) {
 		cells = matrix()
 	}
 	for i, c := range cells {
+		planes := c.planes()
 		for k, preload := range []string{"On", "Off"} {
-			if !whole && i%2 != k {
-				continue
+			for l, plane := range planes {
+				if !whole && (i%2 != k || i/2%len(planes) != l) {
+					continue
+				}
+				t.Run(fmt.Sprintf("%v/preload %s, %s", c, preload, plane), func(t *testing.T) {
+					t.Parallel()
+					c.play(t, preload, plane, total)
+				})
 			}
-			t.Run(fmt.Sprintf("%v/preload %s", c, preload), func(t *testing.T) {
-				t.Parallel()
-				dir := t.TempDir()
-				w := startWriter(t, c.writer, WriterOptions{Stream: Stream{Dir: dir}, Steps: total})
-				o := everything(dir, total, map[string]string{"SpeculativePreloadMode": preload})
-				r := startReader(t, c.reader, c.writer, o)
-				wantAll(t, stepsOf(t, r, c.writer, o), total)
-				w.OK()
-			})
 		}
 	}
+}
+
+func (c cell) play(t *testing.T, preload, plane string, total int) {
+	t.Helper()
+	dir := t.TempDir()
+	params := map[string]string{"SpeculativePreloadMode": preload}
+	if len(c.planes()) > 1 && plane == "evpath" {
+		params["DataTransport"] = plane
+	}
+	w := startWriter(t, c.writer, WriterOptions{Stream: Stream{Dir: dir}, Steps: total})
+	o := everything(dir, total, params)
+	r := startReader(t, c.reader, c.writer, o)
+	wantAll(t, stepsOf(t, r, c.writer, o), total)
+	w.OK()
+	wantPlane(t, w, r, plane)
 }
 
 // TestSoakF04TwoCohorts: four writer ranks, reader cohorts of two ranks and of

@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -51,6 +52,10 @@ type Stream struct {
 	Local bool // all ranks in one process; for Weft cohorts only
 	// Prefix is a command that runs what comes behind it, "ip netns exec NAME".
 	Prefix []string
+	// NoSharedMemory: the peer's sessions share no memory; Weft only.
+	NoSharedMemory bool
+	// DeniedRanks are those of which that holds although it does not of the others.
+	DeniedRanks []int
 }
 
 // WriterOptions configure [ADIOS2Writer].
@@ -63,6 +68,11 @@ type WriterOptions struct {
 	Quiet bool
 	// NoLongDouble leaves out what later releases of ADIOS2 cannot read in Python.
 	NoLongDouble bool
+	// ContactMode is the permission of the contact file; Weft only.
+	ContactMode fs.FileMode
+	// Inside, if set, is a reader of this stream in the process of rank 0, in the writer's
+	// own session. Its lines begin with INSIDE; Weft only.
+	Inside *ReaderOptions `json:",omitempty"`
 }
 
 // ReaderOptions configure [ADIOS2Reader].

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/weft-fabric/weft/internal/testutil"
+	_ "github.com/weft-fabric/weft/prov/shm" // Weft sides of this node look at each other's memory
 	"github.com/weft-fabric/weft/sst/cohort"
 )
 
@@ -18,7 +19,7 @@ const rankRole = "weft-rank"
 // Roles are the roles that a test binary must know to start Weft cohorts
 // ([WeftWriter], [WeftReader]): give them to testutil.Main.
 func Roles() []testutil.Role {
-	return []testutil.Role{{Name: rankRole, Run: runRankRole}, {Name: pairRole, Run: runPairRole}, {Name: busyRole, Run: runBusyRole}}
+	return []testutil.Role{{Name: rankRole, Run: runRankRole}, {Name: pairRole, Run: runPairRole}, {Name: busyRole, Run: runBusyRole}, {Name: viewRole, Run: runViewRole}}
 }
 
 // rankJob is what a process of a Weft cohort is told, as JSON.
@@ -50,10 +51,15 @@ func runRankRole(args []string) error {
 		return err
 	}
 	ctl := newControl(job.members())
-	before := takeCounts()
-	err := job.run(context.Background(), ctl)
+	return endRank(takeCounts(), job.run(context.Background(), ctl))
+}
+
+// endRank says how a process has ended, and exits unless all went well and nothing was
+// left of what was not there before.
+func endRank(before counts, err error) error {
 	switch {
 	case errors.Is(err, errMismatch):
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(exitMismatch)
 	case err != nil:
 		say("FAILED", describeError(err))

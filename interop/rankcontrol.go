@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/weft-fabric/weft/internal/sys"
 )
 
 // Words on the stdin of a rank. Its end ends a wait for "go", and means leave
@@ -14,6 +16,7 @@ const (
 	wordNext  = "go"    // let one step pass (StepWait), or Close (Hold)
 	wordLeave = "leave" // close in order before the next step
 	wordStats = "stats" // answer with a line STATS
+	wordUsage = "usage" // answer with a line USAGE: nanoseconds of the processors. It costs less
 )
 
 // control is what a process of a cohort is told while it runs.
@@ -58,6 +61,8 @@ func (c *control) listen() {
 			}
 		case wordStats:
 			c.sayStats()
+		case wordUsage:
+			say("USAGE", sys.ProcessorTime().Nanoseconds())
 		}
 	}
 	close(c.eof)
@@ -86,6 +91,16 @@ func (m member) passNext() bool {
 func (c *control) leaving() bool {
 	select {
 	case <-c.leave:
+		return true
+	default:
+		return false
+	}
+}
+
+// ended reports whether there will be no more words.
+func (c *control) ended() bool {
+	select {
+	case <-c.eof:
 		return true
 	default:
 		return false
@@ -123,15 +138,20 @@ func (c *control) setStats(f func(*RankStats)) {
 
 func (c *control) sayStats() {
 	now := takeCounts()
-	s := RankStats{Heap: now.heap, Files: now.files, Goroutines: now.goroutines}
+	s := RankStats{Heap: now.heap, Shared: now.shared, Files: now.files, Goroutines: now.goroutines}
 	c.mu.Lock()
 	if c.stats != nil {
 		c.stats(&s)
 	}
 	c.mu.Unlock()
-	text, err := json.Marshal(s)
+	say("STATS", mustJSON(s))
+}
+
+// mustJSON renders what JSON has a form for.
+func mustJSON(v any) string {
+	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // numbers only
+		panic(err) // numbers and texts only
 	}
-	say("STATS", string(text))
+	return string(text)
 }

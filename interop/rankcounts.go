@@ -6,22 +6,25 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"strings"
 	"time"
 )
 
 // RankStats is what a rank tells of itself when it is asked.
 type RankStats struct {
-	Bytes      uint64 // of steps that a writer holds
-	Held       int    // steps that a writer holds
-	Readers    int    // attached to a writer
-	Heap       uint64 // bytes in use after a collection
-	Files      int    // open descriptors
+	Bytes      uint64   // of steps that a writer holds
+	Held       int      // steps that a writer holds
+	Readers    int      // attached to a writer
+	Planes     []string // of these, with the software: "Weft native"
+	Heap       uint64   // bytes in use after a collection
+	Shared     uint64   // bytes of shared memory that are mapped
+	Files      int      // open descriptors
 	Goroutines int
 }
 
 // counts are the things that a process must give back.
 type counts struct {
-	heap              uint64
+	heap, shared      uint64
 	files, goroutines int
 }
 
@@ -40,7 +43,24 @@ func takeCounts() counts {
 	if err == nil {
 		c.files = len(names) - 1 // one is the folder's
 	}
+	c.shared = sharedMapped()
 	return c
+}
+
+// sharedMapped adds the shared mappings of this process up.
+func sharedMapped() (bytes uint64) {
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(maps)) {
+		var from, to uint64
+		var rights string
+		if n, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &rights); err == nil && n == 3 && strings.HasSuffix(rights, "s") {
+			bytes += to - from
+		}
+	}
+	return bytes
 }
 
 // settleTime is how long something may take to go that is on its way out.
@@ -51,7 +71,7 @@ func (c counts) left() string {
 	var now counts
 	for deadline := time.Now().Add(settleTime); ; {
 		now = takeCounts()
-		if now.files <= c.files && now.goroutines <= c.goroutines {
+		if now.files <= c.files && now.goroutines <= c.goroutines && now.shared <= c.shared {
 			return ""
 		}
 		if time.Now().After(deadline) {
@@ -60,5 +80,6 @@ func (c counts) left() string {
 		<-time.After(look)
 	}
 	_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-	return fmt.Sprintf("descriptors %d before and %d after, goroutines %d and %d", c.files, now.files, c.goroutines, now.goroutines)
+	return fmt.Sprintf("descriptors %d before and %d after, goroutines %d and %d, shared bytes %d and %d",
+		c.files, now.files, c.goroutines, now.goroutines, c.shared, now.shared)
 }

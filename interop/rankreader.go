@@ -20,14 +20,25 @@ var errMismatch = errors.New("mismatch")
 
 // rankReader is one rank of a Weft reader of the zoo: every rank reads every
 // variable whole, and its share of dimension 0, as peers/reader.py does. It says
-// the same, but OPENING first, and "STEP n" for each step and rank in place of JSON.
+// the same, but OPENING first, "STEP n" for each step and rank in place of JSON, and
+// "INFO {json}" before it closes.
 type rankReader struct {
-	name   string
-	o      ReaderOptions
-	cohort cohort.Cohort
-	ctl    member
-	seen   []int
-	wrong  bool
+	name    string
+	o       ReaderOptions
+	cohort  cohort.Cohort
+	ctl     member
+	session *sst.Session // nil: one of its own
+	inside  bool         // a writer's process
+	seen    []int
+	wrong   bool
+}
+
+// say writes a line that tells whose it is.
+func (r *rankReader) say(words ...any) {
+	if r.inside {
+		words = append([]any{"INSIDE"}, words...)
+	}
+	say(words...)
 }
 
 func (r *rankReader) run(ctx context.Context) error {
@@ -35,13 +46,21 @@ func (r *rankReader) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	say("OPENING", r.name)
-	reader, err := sst.Open(ctx, r.name, readerConfig(p, r.cohort, r.o))
+	r.say("OPENING", r.name)
+	if r.session == nil {
+		s, end, err := r.o.session(ctx, p, r.cohort.Rank(), false)
+		if err != nil {
+			return err
+		}
+		defer end()
+		r.session = s
+	}
+	reader, err := sst.Open(ctx, r.name, readerConfig(r.session, p, r.cohort, r.o))
 	if err != nil {
 		return err
 	}
 	defer reader.Close()
-	say("READY")
+	r.say("READY")
 	for r.o.StopAfter == 0 || len(r.seen) < r.o.StopAfter {
 		more, err := r.step(ctx, reader)
 		if err != nil {
@@ -54,14 +73,15 @@ func (r *rankReader) run(ctx context.Context) error {
 	if r.o.Steps > 0 && len(r.seen) != r.o.Steps {
 		r.mismatch("saw %d steps, must be %d", len(r.seen), r.o.Steps)
 	}
-	say("SKIPPED", reader.Info().Skipped)
+	r.say("SKIPPED", reader.Info().Skipped)
+	r.say("INFO", mustJSON(reader.Info()))
 	if err := reader.Close(); err != nil {
 		return err
 	}
 	if r.wrong {
 		return errMismatch
 	}
-	say(fmt.Sprintf("OK steps=%d", len(r.seen)))
+	r.say(fmt.Sprintf("OK steps=%d", len(r.seen)))
 	return nil
 }
 
@@ -83,7 +103,7 @@ func (r *rankReader) step(ctx context.Context, reader *sst.Reader) (bool, error)
 	if err := r.read(ctx, st); err != nil {
 		return false, err
 	}
-	say("STEP", st.Number())
+	r.say("STEP", st.Number())
 	stop := r.o.StepWait && !r.ctl.passNext()
 	r.ctl.pause(r.o.StepDelay)
 	return !stop && !r.ctl.leaving(), st.End()
@@ -157,5 +177,5 @@ func (r *rankReader) readShares(ctx context.Context, st *step.Step) error {
 func (r *rankReader) mismatch(format string, args ...any) {
 	r.wrong = true
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
-	say("MISMATCH rank", r.cohort.Rank(), text)
+	r.say("MISMATCH rank", r.cohort.Rank(), text)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/weft-fabric/weft/interop/zoo"
 	"github.com/weft-fabric/weft/sst"
@@ -11,7 +12,7 @@ import (
 )
 
 // rankWriter is one rank of a Weft writer of the zoo. It says what peers/writer.py
-// says, from every rank.
+// says, from every rank, and "INFO {json}" after its last step.
 type rankWriter struct {
 	name   string
 	o      WriterOptions
@@ -25,7 +26,33 @@ func (r rankWriter) run(ctx context.Context) error {
 		return err
 	}
 	say("OPENING", r.name)
-	w, err := sst.Create(ctx, r.name, writerConfig(p, r.cohort))
+	s, end, err := r.o.session(ctx, p, r.cohort.Rank(), r.o.Inside != nil)
+	if err != nil {
+		return err
+	}
+	defer end()
+	within := r.readInside(ctx, s)
+	if err := r.write(ctx, s, p); err != nil {
+		return err
+	}
+	return <-within
+}
+
+// readInside begins to read the stream in this process, if that is wanted here. What it
+// returns tells how that ended.
+func (r rankWriter) readInside(ctx context.Context, s *sst.Session) <-chan error {
+	out := make(chan error, 1)
+	if r.o.Inside == nil || r.cohort.Rank() != 0 {
+		out <- nil
+		return out
+	}
+	reader := &rankReader{name: r.name, o: *r.o.Inside, cohort: cohort.Solo(), ctl: r.ctl, session: s, inside: true}
+	go func() { out <- reader.run(ctx) }()
+	return out
+}
+
+func (r rankWriter) write(ctx context.Context, s *sst.Session, p sst.Params) error {
+	w, err := sst.Create(ctx, r.name, writerConfig(s, p, r.cohort, r.o))
 	if err != nil {
 		return err
 	}
@@ -33,7 +60,7 @@ func (r rankWriter) run(ctx context.Context) error {
 	if r.cohort.Rank() == 0 || len(r.ctl.members) == 1 {
 		r.ctl.setStats(func(s *RankStats) {
 			info := w.Info()
-			s.Bytes, s.Held, s.Readers = info.Bytes, info.Held, len(info.Readers)
+			s.Bytes, s.Held, s.Readers, s.Planes = info.Bytes, info.Held, len(info.Readers), planesOf(info.Readers)
 		})
 		defer r.ctl.setStats(nil)
 	}
@@ -41,6 +68,7 @@ func (r rankWriter) run(ctx context.Context) error {
 	if err := r.steps(ctx, w); err != nil {
 		return err
 	}
+	say("INFO", mustJSON(w.Info()))
 	if r.o.Hold {
 		say("HOLD")
 		r.ctl.passNext()
@@ -78,6 +106,19 @@ func (r rankWriter) zoo(w *sst.Writer) *ZooWriter {
 	check := zoo.Check{Prefixes: r.o.Vars}
 	z.Skip = func(v zoo.Var) bool { return !check.Wants(v.Name) || r.o.NoLongDouble && v.Type == "long double" }
 	return z
+}
+
+// planesOf lists the readers of a writer as "software plane", sorted.
+func planesOf(readers []sst.AttachedReader) (list []string) {
+	for _, r := range readers {
+		software := "ADIOS2"
+		if r.Release == "Weft" {
+			software = r.Release
+		}
+		list = append(list, software+" "+r.Plane)
+	}
+	slices.Sort(list)
+	return list
 }
 
 // steps is how many there are to be.

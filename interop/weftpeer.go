@@ -215,6 +215,25 @@ func (p *WeftPeer) Stats() []RankStats {
 	return all
 }
 
+// infos returns what every rank has said in a line INFO up to now.
+func infos[T any](p *WeftPeer) (all []T) {
+	p.t.Helper()
+	for _, r := range p.Ranks {
+		for line := range strings.Lines(r.Stdout()) {
+			text, ok := strings.CutPrefix(line, "INFO ")
+			if !ok {
+				continue
+			}
+			var info T
+			if err := json.Unmarshal([]byte(text), &info); err != nil {
+				p.t.Fatal(err)
+			}
+			all = append(all, info)
+		}
+	}
+	return all
+}
+
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -8,6 +8,7 @@
 #   histories  random histories of the machines against a model
 #   deaths     kill -9 of every role, stops, resets, contact files that go
 #   cycles     attach, read, kill: nothing grows
+#   native     the native plane between processes: who is beside it and out of its reach, deaths with views held, nothing grows, idle
 #   streams    many streams between two processes, under load, with the race detector
 #   releases   two releases of ADIOS2 at once, and weft pipe between them
 #   law        the law for providers of package fabric, with full counts: loop, and shm over one, two and four processes
@@ -23,12 +24,12 @@
 #   rest       all other tests called TestSoak...
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-all=(matrix launchers histories deaths cycles streams releases law conformance surroundings shmdeaths closes computes hostile idle reports rest)
+all=(matrix launchers histories deaths cycles native streams releases law conformance surroundings shmdeaths closes computes hostile idle reports rest)
 
 # What each line runs: packages, and a pattern for go test -run.
 declare -A packages=(
 	[matrix]=./interop [launchers]=./interop [histories]=./sst/internal/cp [deaths]="./interop ./sst/cohort"
-	[cycles]=./interop [streams]="./interop ./sst" [releases]=./interop [reports]=./...
+	[cycles]=./interop [native]="./interop ./sst" [streams]="./interop ./sst" [releases]=./interop [reports]=./...
 	[law]="./fabric/fabrictest ./prov/shm" [conformance]="./fabric/fabrictest ./prov/shm ./prov/hook"
 	[surroundings]="./fabric/fabrictest ./prov/shm ./prov/hook"
 	[shmdeaths]=./prov/shm [closes]="./fabric/fabrictest ./prov/shm" [computes]="./fabric/fabrictest ./prov/shm"
@@ -41,6 +42,7 @@ declare -A pattern=(
 	[histories]='^TestSoak.*Histor'
 	[deaths]='^Test(SoakKill|SoakF22|SoakDeath|SoakFormAndDie|SoakReaderLeaves|SoakInterrupted|ReaderRankStopped|ConnectionReset|ContactFile|LauncherKillsJob|F25|F32)'
 	[cycles]='^TestSoakAttachCycles$'
+	[native]='^Test(Soak)?Native'
 	[streams]='^Test(Soak)?F05'
 	[releases]='^TestSoak(Releases|PipeBetween|Newer|Sid|LateActivation)'
 	[law]='^Test(SoakConformance|Loop)$'
@@ -57,7 +59,7 @@ declare -A pattern=(
 
 # elsewhere are the TestSoak... of the lines before the rest; what the reports run again they run with
 # other reports.
-elsewhere='^TestSoak(Matrix|F04|F05|F22|Kill|Death|FormAndDie|ReaderLeaves|Interrupted|AttachCycles|Releases|PipeBetween|Newer|Sid|LateActivation|.*Histor)'
+elsewhere='^TestSoak(Matrix|F04|F05|F22|Kill|Death|FormAndDie|ReaderLeaves|Interrupted|AttachCycles|Native|Releases|PipeBetween|Newer|Sid|LateActivation|.*Histor)'
 
 export GORACE="atexit_sleep_ms=10 ${GORACE:-}" # else each process of a test lingers for a second
 
@@ -66,7 +68,7 @@ export GORACE="atexit_sleep_ms=10 ${GORACE:-}" # else each process of a test lin
 run() {
 	local soak=1 flags=(-count=1 -timeout 0 -v -run "${pattern[$1]}")
 	case $1 in
-	matrix | deaths) flags+=(-parallel $((2 * $(nproc) + 1))) ;;
+	matrix | deaths | native) flags+=(-parallel $((2 * $(nproc) + 1))) ;;
 	streams | closes | hostile) flags+=(-race) ;;
 	conformance) flags+=(-race -count=20) soak= ;;
 	surroundings) flags+=(-race) soak=wide ;;

@@ -173,7 +173,7 @@ func TestLearnedPreload(t *testing.T) {
 	}
 	w.play()
 	beginEOF(t, r)
-	want := sst.WriterRank{Addr: r.Info().Writers[0].Addr, Requests: 4, Replied: 88, Pushes: 4, Pushed: 4 * 48, Duplicates: 1}
+	want := sst.WriterRank{Addr: r.Info().Writers[0].Addr, Route: "tcp", Requests: 4, Replied: 88, Pushes: 4, Pushed: 4 * 48, Duplicates: 1}
 	if got := r.Info().Writers; len(got) != 1 || got[0] != want {
 		t.Errorf("counted %+v, want %+v", got, want)
 	}

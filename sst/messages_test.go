@@ -82,7 +82,7 @@ func TestMessageOfForgottenClose(t *testing.T) {
 // TestMessageOfParamWords says what there is to choose from, and what it is about.
 func TestMessageOfParamWords(t *testing.T) {
 	for name, want := range map[string]string{
-		"DataTransport":        "must be WAN, evpath, native or shm (data plane to use and no other: native or shm is",
+		"DataTransport":        "must be Auto, WAN, evpath, native or shm (data plane to use and no other: native or shm is",
 		"StepDistributionMode": "must be AllToAll, RoundRobin or OnDemand (",
 	} {
 		_, err := sst.ParseParams(map[string]string{name: "RDMA"})

@@ -78,9 +78,9 @@ type Params struct {
 	AlwaysProvideLatestTimestep bool
 	// DataTransport forces a data plane: "native" or "shm" mean memory that both sides
 	// share, on one node and between Weft programs; "WAN" or "evpath" mean sockets.
-	// Empty chooses for each reader: native where it can be, else sockets. What was
-	// forced is used or is an error; but a reader that comes late asks through sockets for steps
-	// that were written while only readers of sockets were there, or none.
+	// "Auto" (default) chooses for each reader: native where it can be, else sockets. What
+	// was forced is used or is an error; but a reader that comes late asks through sockets
+	// for steps that were written while only readers of sockets were there, or none.
 	DataTransport string
 	// NetworkInterface names the interface whose address is published;
 	// ControlInterface goes before it. Empty chooses.

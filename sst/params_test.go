@@ -3,6 +3,7 @@ package sst_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,7 @@ func TestParamsOfADIOS2(t *testing.T) {
 		{"CPCommPattern", "Peer", false},
 		{"ControlTransport", "sockets", true},
 		{"ControlTransport", "enet", false},
+		{"DataTransport", "auto", true},
 		{"DataTransport", "wan", true},
 		{"DataTransport", "evpath", true},
 		{"DataTransport", "rdma", false},
@@ -165,4 +167,32 @@ func TestParamOnTheWrongSide(t *testing.T) {
 		t.Error("-1 ranks are accepted")
 	}
 	empty(t, name)
+}
+
+// TestForcedPlaneIsShown: a plane that somebody has chosen is no default, whichever it is: it is
+// shown, and the ranks of a cohort must agree on it.
+func TestForcedPlaneIsShown(t *testing.T) {
+	for _, c := range []struct {
+		given string
+		want  sst.EffectiveParam
+		text  string
+	}{
+		{"", sst.EffectiveParam{Name: "DataTransport", Value: "Auto"}, ""},
+		{"auto", sst.EffectiveParam{Name: "DataTransport", Value: "Auto"}, ""},
+		{"wan", sst.EffectiveParam{Name: "DataTransport", Value: "WAN", Set: true}, "DataTransport=WAN"},
+		{"native", sst.EffectiveParam{Name: "DataTransport", Value: "native", Set: true}, "DataTransport=native"},
+	} {
+		p := sst.Params{DataTransport: c.given}
+		list, err := p.Effective(sst.WriterSide)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(list, func(e sst.EffectiveParam) bool { return e.Name == c.want.Name })
+		if i < 0 || list[i] != c.want {
+			t.Errorf("%q: %+v, want %+v", c.given, list, c.want)
+		}
+		if p, err = sst.ParseParams(map[string]string{"DataTransport": list[i].Value}); err != nil || p.String() != c.text {
+			t.Errorf("%q is %q, %v, want %q", c.given, p, err, c.text)
+		}
+	}
 }

@@ -196,7 +196,7 @@ var paramTable = []paramDef{
 	wordParam("SpeculativePreloadMode", bothSides, func(p *Params) *string { return &p.SpeculativePreloadMode }, "push whole steps to readers", "Auto", "On", "Off"),
 	intParam("SpecAutoNodeThreshold", ReaderSide, 1, 0, maxInt32, func(p *Params) *int { return &p.SpecAutoNodeThreshold }, "largest reader cohort that Auto preloads to"),
 	boolParam("AlwaysProvideLatestTimestep", ReaderSide, func(p *Params) *bool { return &p.AlwaysProvideLatestTimestep }, "skip to the newest step"),
-	wordParam("DataTransport", bothSides, func(p *Params) *string { return &p.DataTransport }, "data plane to use and no other: native or shm is shared memory of this node, WAN or evpath are sockets", "WAN", "evpath", "native", "shm"),
+	wordParam("DataTransport", bothSides, func(p *Params) *string { return &p.DataTransport }, "data plane to use and no other: native or shm is shared memory of this node, WAN or evpath are sockets; Auto chooses for each reader", "Auto", "WAN", "evpath", "native", "shm"),
 	textParam("NetworkInterface", bothSides, func(p *Params) *string { return &p.NetworkInterface }, "interface whose address is published"),
 	textParam("ControlInterface", bothSides, func(p *Params) *string { return &p.ControlInterface }, "as NetworkInterface, goes before it"),
 	textParam("DataInterface", bothSides, func(p *Params) *string { return &p.DataInterface }, "interface whose address peers are told for data"),

@@ -26,6 +26,7 @@ type attached struct {
 	ranks   []sstmsg.EvpathReader // how its ranks are reached
 	ids     []int64               // identities that we issued for it
 	plane   string                // by which it reads
+	chosen  bool                  // it has said by which
 	served  uint64                // bytes that this process has sent to it
 	far     map[int][]farPush     // blocks that wait for a connection, by reader rank
 	links   map[int]carrier.Link  // to reader ranks that blocks were pushed to
@@ -153,6 +154,7 @@ func (w *Writer) readsBy(l carrier.Link, key readerKey, m *sstmsg.ReaderPlane) {
 	if w.leader == nil || r == nil {
 		return
 	}
+	r.chosen = true
 	if l != r.link && r.near == nil && m.Plane != cp.PlaneEvpath {
 		r.near = l
 		w.session.use(l, w)
@@ -180,10 +182,10 @@ func (w *Writer) linkLost(l carrier.Link, err error) {
 	})
 	for key, r := range w.readers {
 		switch {
+		case r.link == l && (r.near != nil || r.native() && !r.chosen): // what it says may come beside it
+			afterNear(true, func() { w.readerLost(key, err) })
 		case r.out() == l:
 			w.tellLeader(cp.ReaderLost{Reader: key, Err: err})
-		case r.link == l:
-			afterNear(true, func() { w.readerLost(key, err) })
 		}
 	}
 }
