@@ -183,7 +183,7 @@ func TestNativeFailsMidway(t *testing.T) {
 			x := define(t, create(t, name, sst.WriterConfig{Session: ws}), viewValues)
 			r := attach(t, name, sst.ReaderConfig{})
 			for n := range 8 {
-				x.n = viewValues << n
+				x.n = viewValues / 8 << n
 				if err := x.v.SetShape(uint64(x.n)); err != nil {
 					t.Fatal(err)
 				}
