@@ -3,7 +3,9 @@ package dp
 import (
 	"context"
 	"encoding/binary"
+	"flag"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -18,6 +20,17 @@ import (
 // TestAfterViewsHistory runs anything that can happen to steps against a model: a
 // callback comes when its step is over and in use no more, not before, and once.
 func TestAfterViewsHistory(t *testing.T) {
+	const histories = 400
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		n := histories
+		if testing.Short() {
+			n *= 5 // of which rapid plays a fifth: fewer do not show everything that is asked for below
+		}
+		if err := f.Value.Set(strconv.Itoa(n)); err != nil {
+			t.Fatal(err)
+		}
+		defer f.Value.Set(f.DefValue)
+	}
 	kinds := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		h := &usesHistory{t: t, f: newFakes(t, 0, []Extent{{0, 64, 1, 0}}, nil), kinds: kinds}
