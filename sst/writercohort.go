@@ -147,6 +147,9 @@ func (w *Writer) act(a cp.WriterMemberAction) {
 func (w *Writer) free(number int64) {
 	if d := w.steps[number]; d != nil {
 		delete(w.steps, number)
+		if d.arena && w.finished && w.isWatched() {
+			d.tainted.Store(true)
+		}
 		w.retire(number, d)
 		w.checkRoom()
 	}

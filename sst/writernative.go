@@ -73,6 +73,17 @@ func (w *Writer) servesNative() bool {
 	return false
 }
 
+// isWatched reports whether there is an observer that looks at our memory: the end of the
+// stream does not wait for it. The caller holds mu.
+func (w *Writer) isWatched() bool {
+	for _, r := range w.readers {
+		if r.observer && r.native() {
+			return true
+		}
+	}
+	return false
+}
+
 // native reports whether the reader may look at our memory.
 func (r *attached) native() bool { return r.plane == cp.PlaneNative || r.plane == cp.PlaneMixed }
 
