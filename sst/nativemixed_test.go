@@ -137,7 +137,8 @@ func TestNativeComesAndGoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := attach(t, name, sst.ReaderConfig{})
+		testutil.Eventually(t, "the steps before were given back", func() bool { return x.w.Info().Held == 0 })
+		r := attach(t, name, sst.ReaderConfig{}) // else it would get one of them
 		data := make([]int64, viewValues)
 		for i := range data {
 			data[i] = int64(st.Number())<<20 + int64(i)
