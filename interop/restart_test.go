@@ -142,8 +142,8 @@ func TestF10PlaneIsTold(t *testing.T) {
 		z := createZoo(t, filepath.Join(dir, "zoo"), 1, sst.Params{})
 		z.Skip = func(v zoo.Var) bool { return !zoo.Check{Prefixes: few}.Wants(v.Name) }
 		put(t, z, 0, 1)
-		if p := z.W.Info().Plane; p != "evpath" {
-			t.Errorf("the writer says %q", p)
+		if i := z.W.Info(); i.Plane != "native,evpath" || len(i.Readers) != 1 || i.Readers[0].Plane != "evpath" || i.Readers[0].Carrier != "tcp" {
+			t.Errorf("the writer says %+v", i)
 		}
 		finish(t, z)
 		r.OK()
