@@ -28,7 +28,11 @@ const (
 // mostShared is what of shared memory a writer may have mapped: the steps that wait, the one
 // that is being filled, one that is free, each in segments that may be an eighth larger; and what the
 // connections need.
-func (j viewJob) mostShared() uint64 { return (viewQueue+2)*j.Elements*8*9/8 + 8<<20 }
+func (j viewJob) mostShared() uint64 { return (viewQueue+2)*j.Elements*8*9/8 + 8<<20 + keptEmpty }
+
+// keptEmpty is what the provider keeps of segments in which nothing is: what a reader that
+// was killed looked at leaves some (docs/prov/shm.md, Memory).
+const keptEmpty = 128 << 20
 
 // endlessViews is a writer of large steps, and what a reader of it is told.
 func endlessViews(dir string, params ...string) viewJob {
