@@ -63,6 +63,17 @@ type Config struct {
 	BufferBytes    int // freed record memory that is kept for reuse; 0 means 256 MiB
 }
 
+// Defaults of both carriers.
+const (
+	defaultCloseTimeout   = 3 * time.Second
+	defaultMaxRecord      = 4 << 30
+	defaultMaxFormats     = 256
+	defaultMaxFormatBytes = 4 << 20
+	defaultMaxLinks       = 16384
+	defaultMaxQueued      = 65536
+	defaultBufferBytes    = 256 << 20
+)
+
 // resolve returns a checked copy of c with defaults in place.
 func (c Config) resolve() (Config, error) {
 	if c.Handler == nil {
@@ -87,13 +98,13 @@ func (c Config) resolve() (Config, error) {
 	}
 	c.HandshakeTimeout = tcp.OrDefault(c.HandshakeTimeout, 10*time.Second)
 	c.DialTimeout = tcp.OrDefault(c.DialTimeout, 10*time.Second)
-	c.CloseTimeout = tcp.OrDefault(c.CloseTimeout, 3*time.Second)
-	c.MaxRecord = tcp.OrDefault(c.MaxRecord, 4<<30)
-	c.MaxFormats = tcp.OrDefault(c.MaxFormats, 256)
-	c.MaxFormatBytes = tcp.OrDefault(c.MaxFormatBytes, 4<<20)
-	c.MaxLinks = tcp.OrDefault(c.MaxLinks, 16384)
-	c.MaxQueued = tcp.OrDefault(c.MaxQueued, 65536)
-	c.BufferBytes = tcp.OrDefault(c.BufferBytes, 256<<20)
+	c.CloseTimeout = tcp.OrDefault(c.CloseTimeout, defaultCloseTimeout)
+	c.MaxRecord = tcp.OrDefault(c.MaxRecord, defaultMaxRecord)
+	c.MaxFormats = tcp.OrDefault(c.MaxFormats, defaultMaxFormats)
+	c.MaxFormatBytes = tcp.OrDefault(c.MaxFormatBytes, defaultMaxFormatBytes)
+	c.MaxLinks = tcp.OrDefault(c.MaxLinks, defaultMaxLinks)
+	c.MaxQueued = tcp.OrDefault(c.MaxQueued, defaultMaxQueued)
+	c.BufferBytes = tcp.OrDefault(c.BufferBytes, defaultBufferBytes)
 	return c, nil
 }
 

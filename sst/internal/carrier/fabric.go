@@ -64,13 +64,13 @@ func (c FabricConfig) resolve() (FabricConfig, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	c.CloseTimeout = tcp.OrDefault(c.CloseTimeout, 3*time.Second)
-	c.MaxRecord = tcp.OrDefault(c.MaxRecord, 4<<30)
-	c.MaxFormats = tcp.OrDefault(c.MaxFormats, 256)
-	c.MaxFormatBytes = tcp.OrDefault(c.MaxFormatBytes, 4<<20)
-	c.MaxLinks = tcp.OrDefault(c.MaxLinks, 16384)
-	c.MaxQueued = tcp.OrDefault(c.MaxQueued, 65536)
-	c.BufferBytes = tcp.OrDefault(c.BufferBytes, 256<<20)
+	c.CloseTimeout = tcp.OrDefault(c.CloseTimeout, defaultCloseTimeout)
+	c.MaxRecord = tcp.OrDefault(c.MaxRecord, defaultMaxRecord)
+	c.MaxFormats = tcp.OrDefault(c.MaxFormats, defaultMaxFormats)
+	c.MaxFormatBytes = tcp.OrDefault(c.MaxFormatBytes, defaultMaxFormatBytes)
+	c.MaxLinks = tcp.OrDefault(c.MaxLinks, defaultMaxLinks)
+	c.MaxQueued = tcp.OrDefault(c.MaxQueued, defaultMaxQueued)
+	c.BufferBytes = tcp.OrDefault(c.BufferBytes, defaultBufferBytes)
 	return c, nil
 }
 
