@@ -39,6 +39,9 @@ var (
 	// ErrStepAborted says that a rank of the writer gave a step up: nothing of it
 	// was sent, and its number is used again.
 	ErrStepAborted = cp.ErrStepAborted
+	// ErrStepGone says that an observer was still looking at a step when the stream
+	// ended: a writer does not wait for observers.
+	ErrStepGone = cp.ErrStepGone
 	// ErrParam says that an engine parameter is unknown, misplaced or out of range.
 	ErrParam = cp.ErrParam
 	// ErrProtocol says that the peer broke the protocol.

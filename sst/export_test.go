@@ -56,3 +56,16 @@ func SharedMemory(s *Session) fabric.Stats {
 	}
 	return s.nearby.Stats()
 }
+
+// HoldUp keeps a writer from taking anything in until the returned function is called.
+func HoldUp(w *Writer) (goOn func()) {
+	w.mu.Lock()
+	return w.mu.Unlock
+}
+
+// Held returns how many registrations wait.
+func Held(w *Writer) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.early)
+}

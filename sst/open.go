@@ -135,8 +135,12 @@ func (r *Reader) makeMachines(dataContact string) {
 	control := s.issue(1, route{reader: r})
 	data := s.issue(1, route{reader: r, data: true})
 	r.ids = append(control, data...)
+	lost := ErrWriterFailed
+	if r.cfg.Observer {
+		lost = ErrStepGone
+	}
 	r.plane = dp.NewNative(dp.NewEvpath(dp.EvpathConfig{
-		ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Watch: r.watchRank, Memory: r.session.cm.Buffer, Lost: ErrWriterFailed, MaxEarly: r.session.early,
+		ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Watch: r.watchRank, Memory: r.session.cm.Buffer, Lost: lost, MaxEarly: r.session.early,
 	}))
 	contact := s.cm.Contact().String()
 	r.member = cp.NewReaderMember(cp.MemberReaderConfig{Leads: r.ranks.rank == 0, Hello: cp.ReaderHello{

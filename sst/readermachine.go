@@ -127,10 +127,7 @@ func (r *Reader) leaderActions(actions []cp.ReaderAction) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case cp.SendToWriter:
-			r.turnNear(a.Msg)
-			if l := r.controlLink(a.Rank); l != nil {
-				r.session.post(l, a.Msg, r.options(a.Msg), nil)
-			}
+			r.toWriter(a)
 		case cp.ToMember:
 			if a.Member == 0 {
 				r.inbox.leader.put(a.Msg)
@@ -160,6 +157,20 @@ func (r *Reader) leaderActions(actions []cp.ReaderAction) {
 		}
 	}
 	r.leader.Done(actions)
+}
+
+// toWriter sends a message to a writer rank. The caller holds mu.
+func (r *Reader) toWriter(a cp.SendToWriter) {
+	r.turnNear(a.Msg)
+	links := []carrier.Link{r.controlLink(a.Rank)}
+	if _, leaves := a.Msg.(*sstmsg.ReaderClose); leaves && r.near != nil && a.Rank == 0 {
+		links = append(links, r.link) // see Writer.leaves
+	}
+	for _, l := range links {
+		if l != nil {
+			r.session.post(l, a.Msg, r.options(a.Msg), nil)
+		}
+	}
 }
 
 func (r *Reader) memberActions(actions []cp.ReaderMemberAction) (t taken) {

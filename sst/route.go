@@ -186,7 +186,7 @@ func (s *Session) routeBrief(l carrier.Link, m sstmsg.Message) error {
 	case *sstmsg.LockReaderDefinitions:
 		return s.fromReader(m.WriterID, m)
 	case *sstmsg.ReaderClose:
-		return s.fromReader(m.WriterID, m)
+		return s.toPeer(m.WriterID, WriterSide, false, func(r route) { r.writer.leaves(l, r.key, m) })
 	}
 	return sstmsg.ErrUnknown
 }

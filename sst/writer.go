@@ -92,7 +92,7 @@ type Writer struct {
 	total     int              // writer ranks of the stream
 	published bool             // rank 0: readers may come
 	publish   bool             // rank 0: the contact file is to be written
-	early     []registration   // of readers that came while it was
+	early     []registration   // of readers that came while it was, or while another on their link leaves
 	readers   map[readerKey]*attached
 	steps     map[int64]*stepData      // data that readers may still ask for
 	replied   map[int64][]carrier.Link // by step in memory: where answers went

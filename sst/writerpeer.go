@@ -27,6 +27,7 @@ type attached struct {
 	ids     []int64               // identities that we issued for it
 	plane   string                // by which it reads
 	chosen  bool                  // it has said by which
+	leaving bool                  // it has said on link that it leaves, and not yet on near
 	served  uint64                // bytes that this process has sent to it
 	far     map[int][]farPush     // blocks that wait for a connection, by reader rank
 	links   map[int]carrier.Link  // to reader ranks that blocks were pushed to
@@ -62,7 +63,7 @@ func (w *Writer) register(l carrier.Link, m *sstmsg.ReaderRegister) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.session.use(l, w)
-	if !w.published && w.failure == nil {
+	if !w.published && w.failure == nil || w.hasLeaving(l) {
 		w.early = append(w.early, registration{l, m})
 		return
 	}
@@ -160,6 +161,49 @@ func (w *Writer) readsBy(l carrier.Link, key readerKey, m *sstmsg.ReaderPlane) {
 		w.session.use(l, w)
 	}
 	w.tellLeader(cp.FromReader{Reader: key, Msg: m})
+}
+
+// leaves takes in that a reader leaves. One that has two links says so on both, because
+// there is no order between them: what it has said of its steps counts up to there on the
+// near one; the other holds up who registers after it. Else a program that closes its reader
+// and opens another would be given steps anew that it has had.
+func (w *Writer) leaves(l carrier.Link, key readerKey, m *sstmsg.ReaderClose) {
+	w.mu.Lock()
+	r := w.readers[key]
+	if r != nil && r.near != nil && l == r.link {
+		r.leaving = true
+		w.mu.Unlock()
+		return
+	}
+	w.mu.Unlock()
+	w.fromReader(key, m)
+}
+
+// hasLeaving reports whether a reader on a link is leaving. The caller holds mu.
+func (w *Writer) hasLeaving(l carrier.Link) bool {
+	for _, r := range w.readers {
+		if r.leaving && r.link == l {
+			return true
+		}
+	}
+	return false
+}
+
+// registerHeld lets those in who have waited until nobody on their link was leaving. The
+// caller holds mu.
+func (w *Writer) registerHeld() {
+	if !w.published && w.failure == nil {
+		return
+	}
+	waiting := w.early
+	w.early = nil
+	for _, r := range waiting {
+		if w.hasLeaving(r.link) {
+			w.early = append(w.early, r)
+			continue
+		}
+		w.registerNow(r.link, r.msg)
+	}
 }
 
 // out is the link on which the reader is told of steps; nil but at rank 0.
@@ -331,6 +375,9 @@ func (w *Writer) forget(key readerKey) {
 		w.session.unuse(l, w)
 	}
 	w.checkRoom() // nobody waits for what is on its way to it
+	if r.leaving {
+		w.registerHeld()
+	}
 }
 
 // taint marks the steps that a reader has which goes without giving them back. What

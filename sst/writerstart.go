@@ -160,11 +160,7 @@ func (w *Writer) letReadersCome(ctx context.Context) error {
 		return err
 	}
 	w.published = true
-	early := w.early
-	w.early = nil
-	for _, r := range early {
-		w.registerNow(r.link, r.msg)
-	}
+	w.registerHeld()
 	return nil
 }
 

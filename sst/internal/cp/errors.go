@@ -27,6 +27,7 @@ var (
 	ErrTooLate     = errors.New("the writer ended before it knew of us") // looking again does no harm
 	ErrStepAborted = errors.New("step given up")
 	ErrAborted     = errors.New("writer aborted")
+	ErrStepGone    = errors.New("the writer has let go of the step: it waits for no observer")
 	errUnexpected  = errors.New("unexpected message")
 	errBadResponse = errors.New("response makes no sense")
 	errGone        = errors.New("connection closed")
@@ -50,7 +51,7 @@ var kinds = [...]error{
 	ErrClosed, ErrOutOfOrder, ErrTimeout, ErrNoStream, ErrStale, ErrContact, ErrPlane, ErrMarshal,
 	ErrWriterLost, ErrReaderLost, ErrRankLost, ErrEvicted, ErrParam, ErrProtocol, ErrTooLate, ErrStepAborted,
 	fs.ErrNotExist, fs.ErrPermission, fs.ErrExist, context.Canceled, context.DeadlineExceeded,
-	ErrAborted,
+	ErrAborted, ErrStepGone,
 }
 
 // Fault is an error that can travel between the ranks of a cohort: its text,

@@ -97,6 +97,9 @@ func (l *ReaderLeader) lost(err error) {
 			l.fail(why)
 			return
 		}
+		if l.observes() {
+			why = fmt.Errorf("%s, the last one: %w", l.after(), ErrStepGone)
+		}
 		l.deserted(why)
 	}
 }

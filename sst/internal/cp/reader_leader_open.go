@@ -13,6 +13,9 @@ const maxRank = 1 << 20
 
 func (l *ReaderLeader) weft() bool { return l.attempt.WeftVersion != 0 }
 
+// observes reports whether the writer waits for us never.
+func (l *ReaderLeader) observes() bool { return l.cfg.Observer && l.weft() }
+
 // begin starts an opening on a link that is up.
 func (l *ReaderLeader) begin(a Attempt) {
 	switch l.phase {
@@ -143,7 +146,7 @@ func (l *ReaderLeader) registration() *sstmsg.ReaderRegister {
 			m.SpecPreload = pushAlways
 		}
 	}
-	if l.cfg.Observer && l.weft() {
+	if l.observes() {
 		m.Observer = 1
 	}
 	if l.weft() {

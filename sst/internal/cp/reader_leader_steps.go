@@ -102,7 +102,7 @@ func (l *ReaderLeader) pump() {
 // onDemand reports whether the writer waits for requests. To an observer it
 // sends without, and to ask would take a step from others.
 func (l *ReaderLeader) onDemand() bool {
-	return l.response.Params.StepDistributionMode == distributeOnDemand && (!l.cfg.Observer || !l.weft())
+	return l.response.Params.StepDistributionMode == distributeOnDemand && !l.observes()
 }
 
 // distributeOnDemand is the StepDistributionMode of a writer that waits to be

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/step"
 )
 
@@ -192,7 +193,9 @@ func (d *dumper) wanted(name string) bool {
 // complain names what is wrong with a variable on stderr, once and not in every
 // step; the rest goes on.
 func (d *dumper) complain(st *step.Step, err error) {
-	d.bad = true
+	if !errors.Is(err, sst.ErrStepGone) { // who only looks misses what it is too slow for
+		d.bad = true
+	}
 	// Some errors know their step, and all would differ.
 	text := strings.TrimPrefix(message(err), fmt.Sprintf("step %d: ", st.Number()))
 	if d.told[text] {
