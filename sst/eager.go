@@ -7,8 +7,18 @@ import (
 	"time"
 )
 
-// eagerFor is how long a wait reads its link itself before it sleeps.
-const eagerFor = 300 * time.Microsecond
+// defaultSpin is how long a wait reads its link itself before it sleeps.
+const defaultSpin = 300 * time.Microsecond
+
+// spin is how long waits of the session do.
+func (s *Session) spin() time.Duration {
+	switch d := s.cfg.Spin; {
+	case d == 0:
+		return defaultSpin
+	default:
+		return max(d, 0)
+	}
+}
 
 // eager is a wait for the peer that comes with every step. When steps are small and
 // fast, most of their time goes into waking: first the goroutine that reads, then the
@@ -16,20 +26,21 @@ const eagerFor = 300 * time.Microsecond
 // the wait before was over within that moment: who waits for a slow peer sleeps.
 // It is safe for concurrent use.
 type eager struct {
+	most time.Duration
 	fast atomic.Bool // the last wait was short
 }
 
 // poller is a link to read from.
 type poller interface{ Poll() bool }
 
-// wait reads from l until changed is closed, for at most eagerFor, and reports
+// wait reads from l until changed is closed, for so long at most, and reports
 // whether it is. A nil l has nothing to read; another processor must be there for
 // the peer.
 func (e *eager) wait(ctx context.Context, l poller, changed <-chan struct{}) bool {
 	if l == nil || !e.fast.Load() || !others() {
 		return false
 	}
-	for began := time.Now(); ctx.Err() == nil && time.Since(began) < eagerFor; {
+	for began := time.Now(); ctx.Err() == nil && time.Since(began) < e.most; {
 		l.Poll()
 		if isDone(changed) {
 			return true
@@ -43,4 +54,4 @@ func (e *eager) wait(ctx context.Context, l poller, changed <-chan struct{}) boo
 func others() bool { return min(runtime.GOMAXPROCS(0), runtime.NumCPU()) > 1 }
 
 // end is told that a wait is over, and when it began.
-func (e *eager) end(began time.Time) { e.fast.Store(time.Since(began) < eagerFor) }
+func (e *eager) end(began time.Time) { e.fast.Store(time.Since(began) < e.most) }

@@ -44,7 +44,7 @@ func TestEager(t *testing.T) {
 		"never":               {ctx, true, 0, false, 1, 1 << 30},
 		"the caller gives up": {over, true, 1, false, 0, 0},
 	} {
-		var e eager
+		e := eager{most: defaultSpin}
 		e.fast.Store(c.fast)
 		l := &pollLink{at: c.at, changed: make(chan struct{})}
 		began := time.Now()
@@ -53,7 +53,7 @@ func TestEager(t *testing.T) {
 			t.Errorf("%s: %v after %d polls, %v", name, got, l.polls, time.Since(began))
 		}
 	}
-	var e eager
+	e := eager{most: defaultSpin}
 	e.fast.Store(true)
 	if e.wait(ctx, nil, nil) {
 		t.Error("without a link")
@@ -67,11 +67,38 @@ func TestEager(t *testing.T) {
 
 // TestEagerLearns: a short wait makes the next one eager, a long one does not.
 func TestEagerLearns(t *testing.T) {
-	var e eager
+	e := eager{most: defaultSpin}
 	if e.end(time.Now().Add(-time.Hour)); e.fast.Load() {
 		t.Error("an hour is short")
 	}
 	if e.end(time.Now().Add(time.Hour)); !e.fast.Load() { // however slow this machine is
 		t.Error("no time is long")
+	}
+}
+
+// TestSpin: the session says for how long waits are eager. A long one polls until the
+// message is there; without any, a wait sleeps at once, and is never taken for short.
+func TestSpin(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	if !others() {
+		t.Skip("this machine has one processor only: nobody waits eagerly")
+	}
+	for spin, want := range map[time.Duration]time.Duration{0: defaultSpin, time.Hour: time.Hour, -1: 0} {
+		s := &Session{cfg: SessionConfig{Spin: spin}}
+		if got := s.spin(); got != want {
+			t.Errorf("Spin %v: %v, want %v", spin, got, want)
+		}
+	}
+	long := eager{most: time.Hour}
+	long.end(time.Now().Add(-time.Minute)) // that is short then
+	l := &pollLink{at: 100_000, changed: make(chan struct{})}
+	if !long.wait(t.Context(), l, l.changed) {
+		t.Errorf("it gave up after %d polls", l.polls)
+	}
+	none := eager{}
+	none.end(time.Now())
+	l = &pollLink{at: 1, changed: make(chan struct{})}
+	if none.wait(t.Context(), l, l.changed) || l.polls > 0 {
+		t.Errorf("%d polls without any time to spin", l.polls)
 	}
 }

@@ -100,6 +100,9 @@ func (r *Reader) open(ctx context.Context) (err error) {
 // machines. With an identity anybody can reach us, so all of it is one step.
 func (r *Reader) prepare(ctx context.Context) (path string, err error) {
 	r.cfg.Params, err = r.cfg.Params.resolve(ReaderSide)
+	if err == nil && r.cfg.ReadBatch < 0 {
+		err = fmt.Errorf("%w: ReadBatch of %d bytes", ErrParam, r.cfg.ReadBatch)
+	}
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -112,6 +115,7 @@ func (r *Reader) prepare(ctx context.Context) (path string, err error) {
 	if err != nil {
 		return path, err
 	}
+	r.eager.most = r.session.spin()
 	if r.planes, err = r.session.readerPlanes(ctx, &r.cfg.Params); err != nil {
 		return path, err
 	}
@@ -140,7 +144,7 @@ func (r *Reader) makeMachines(dataContact string) {
 		lost = ErrStepGone
 	}
 	r.plane = dp.NewNative(dp.NewEvpath(dp.EvpathConfig{
-		ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Watch: r.watchRank, Memory: r.session.cm.Buffer, Lost: lost, MaxEarly: r.session.early,
+		ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Watch: r.watchRank, Memory: r.session.cm.Buffer, Lost: lost, MaxEarly: r.session.early, Batch: r.cfg.ReadBatch,
 	}))
 	contact := s.cm.Contact().String()
 	r.member = cp.NewReaderMember(cp.MemberReaderConfig{Leads: r.ranks.rank == 0, Hello: cp.ReaderHello{

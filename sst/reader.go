@@ -32,6 +32,11 @@ type ReaderConfig struct {
 	// rendezvous, holds nobody up, and misses what it is too slow for. Weft writers
 	// only.
 	Observer bool
+	// ReadBatch is the most that Get, Fetch and the like read at a time, in bytes: what one
+	// request asks a writer rank for, at most 1 GiB, and what is copied out of a writer's
+	// memory before a cancellation is looked at, at most 1 MiB; 0 means these. Less
+	// shares a connection more evenly with what else goes over it, and costs messages.
+	ReadBatch int
 	// CloseTimeout bounds how long Close of rank 0 waits for the other ranks; 0
 	// means 60 s.
 	CloseTimeout time.Duration

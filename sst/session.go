@@ -36,6 +36,10 @@ type SessionConfig struct {
 	// NoSharedMemory keeps the streams of the session from sharing memory with programs
 	// of this node: their data goes through sockets.
 	NoSharedMemory bool
+	// Spin is how long who waits for a peer looks for its message itself before it sleeps.
+	// It does so only after a wait that was as short, and only with a second processor; 0 means
+	// 300 us, less: never. It costs that much of a processor at the end of a fast time.
+	Spin time.Duration
 	// HandshakeGrace bounds how long Close waits for handshakes that must be
 	// finished lest an ADIOS2 writer hangs; 0 means 60 s.
 	HandshakeGrace time.Duration

@@ -50,6 +50,9 @@ type EvpathConfig struct {
 	// MaxEarly bounds what is kept of blocks that were pushed for steps that were not
 	// announced (Announce), in bytes; 0 means 4 GiB.
 	MaxEarly uint64
+	// Batch is the most that is read at a time, in bytes: by one request, of at most
+	// 1 GiB, and by a goroutine that copies, of at most 1 MiB. 0 means these.
+	Batch int
 	// Lost is what it means that a writer rank cannot be reached, or serves us no
 	// more, if nobody says why.
 	Lost error
@@ -101,6 +104,9 @@ func NewEvpath(cfg EvpathConfig) *Evpath {
 	}
 	if cfg.Doubt == 0 {
 		cfg.Doubt = defaultDoubt
+	}
+	if cfg.Batch == 0 {
+		cfg.Batch = maxRequest
 	}
 	if cfg.Grace == 0 {
 		cfg.Grace = defaultGrace

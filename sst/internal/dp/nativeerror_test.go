@@ -292,14 +292,27 @@ func (e *ending) Err() error {
 	}
 }
 
-// TestNativeCancelled stops in the middle of a copy.
+// TestNativeCancelled stops in the middle of a copy, after shares of the ordinary size or
+// of the size that the reader wants.
 func TestNativeCancelled(t *testing.T) {
-	const shares = splitFrom / share
-	f := newFakes(t, 5, []Extent{{0, shares * share, 1, 0}})
+	for _, batch := range []int{0, share / 4, 4 * share} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) { testNativeCancelled(t, batch) })
+	}
+}
+
+func testNativeCancelled(t *testing.T, batch int) {
+	const total = splitFrom
+	f := newFakes(t, 5, []Extent{{0, total, 1, 0}})
+	share := share
+	if batch > 0 {
+		f.cfg.Batch = batch
+		share = min(share, batch)
+	}
+	shares := total / share
 	s := f.Step(5, ModeRequest, f.extents)
-	want, zero := blockOf(5, 0, shares*share), make([]byte, share)
+	want, zero := blockOf(5, 0, total), make([]byte, share)
 	for n := range shares {
-		pieces := []step.Piece{piece(0, 0, shares*share/2), piece(0, shares*share/2, shares*share/2)}
+		pieces := []step.Piece{piece(0, 0, total/2), piece(0, total/2, total/2)}
 		if err := s.Read(endingAfter(t, n), pieces); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("after %d shares: %v", n, err)
 		}

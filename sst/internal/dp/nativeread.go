@@ -10,7 +10,7 @@ import (
 	"github.com/weft-fabric/weft/step"
 )
 
-// share is how much a goroutine copies at a time. A copy that runs can neither be
+// share is the most that a goroutine copies at a time. A copy that runs can neither be
 // cancelled nor be preempted, so it is short: 70 us where memory is fast.
 const share = 1 << 20
 
@@ -31,7 +31,7 @@ const splitFrom = 8 << 20
 // the meantime, the rest. It returns when all are filled, one failed, or ctx is over;
 // then nothing writes to them any more.
 func (s *nativeStep) Read(ctx context.Context, pieces []step.Piece) error {
-	c := &copying{}
+	c := &copying{share: min(share, s.plane.cfg.Batch)}
 	rest, err := s.plan(c, pieces)
 	if err != nil {
 		return err
@@ -125,8 +125,9 @@ func (s *nativeStep) lendAll(ctx context.Context, c *copying, rest []step.Piece)
 
 // copying is the part of a Read that is copied out of the writers' memory.
 type copying struct {
-	lent []lent // by rank and extent, rising
-	runs []run
+	lent  []lent // by rank and extent, rising
+	runs  []run
+	share int // bytes that a goroutine copies at a time
 
 	mu sync.Mutex
 	at int // the first run that nobody has taken; guarded by mu, as is where that begins
@@ -230,12 +231,12 @@ func (c *copying) next(cut *[1]run) []run {
 	first := c.at
 	for n := 0; c.at < len(c.runs); c.at++ {
 		r := &c.runs[c.at]
-		if len(r.dst) > share && c.at == first {
-			cut[0] = run{r.lent, r.off, r.dst[:share]}
-			r.off, r.dst = r.off+share, r.dst[share:]
+		if len(r.dst) > c.share && c.at == first {
+			cut[0] = run{r.lent, r.off, r.dst[:c.share]}
+			r.off, r.dst = r.off+uint64(c.share), r.dst[c.share:]
 			return cut[:]
 		}
-		if n += len(r.dst); n > share && c.at > first {
+		if n += len(r.dst); n > c.share && c.at > first {
 			break
 		}
 	}

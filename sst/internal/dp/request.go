@@ -62,7 +62,7 @@ func (e *Evpath) sendAll(ctx context.Context, b *batch, number int64, pieces []s
 	ranks := e.ranks()
 	for _, p := range pieces {
 		for off, dst := p.Offset, p.Dst; len(dst) > 0; {
-			n := min(len(dst), maxRequest)
+			n := min(len(dst), maxRequest, e.cfg.Batch)
 			id, err := e.add(&request{step: number, rank: p.Rank, dst: dst[:n], batch: b})
 			if err != nil {
 				return sent, err
