@@ -64,6 +64,7 @@ func (s *Step) transfer(ctx context.Context, gets []Get) error {
 	f.plan.emit = f.emit
 	if len(gets) > 1 { // one reading never needs a block twice
 		f.share(gets)
+		f.room(gets)
 	}
 	for _, g := range gets {
 		if err := f.add(g.r); err != nil {
@@ -111,6 +112,17 @@ func (f *fetch) share(gets []Get) {
 			}
 			f.shared[key].uses++
 		}
+	}
+}
+
+// room makes room for a read of each part, which is what most need.
+func (f *fetch) room(gets []Get) {
+	n := 0
+	for _, g := range gets {
+		n += len(g.r.parts)
+	}
+	if n = min(n, maxReads); n > cap(f.reads) {
+		f.reads = make([]read, 0, n)
 	}
 }
 
