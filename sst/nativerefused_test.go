@@ -9,6 +9,7 @@ import (
 	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/sst/internal/native"
+	"github.com/weft-fabric/weft/step"
 )
 
 // refusal is why a session shares no memory.
@@ -209,4 +210,49 @@ func TestNativeFailsMidway(t *testing.T) {
 			onceSaid(t, log, "no shared memory for a step", "sockets")
 		})
 	}
+}
+
+// TestNativeFailsForAWhile: when memory can be shared again, the next steps are looked at
+// again.
+func TestNativeFailsForAWhile(t *testing.T) {
+	ws := quickSession(t)
+	sst.ShareMemory(ws, native.Config{Options: map[string]string{"fail": "memfd@6-7"}})
+	name := streamName(t)
+	x := define(t, create(t, name, sst.WriterConfig{Session: ws}), viewValues)
+	r := attach(t, name, sst.ReaderConfig{})
+	asked := func() int64 { return r.Info().Writers[0].Requests }
+	var open []*step.Step
+	take := func() {
+		t.Helper()
+		x.must(t)
+		st, err := r.BeginStep(bounded(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Retain(st); err != nil {
+			t.Fatal(err)
+		}
+		if err := verify(bounded(t), st); err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, st)
+	}
+	for n := 0; asked() == 0; n++ { // more memory for each, until there is none
+		if n == 100 {
+			t.Fatal("there is always enough")
+		}
+		take()
+	}
+	for n := asked(); ; n = asked() {
+		if take(); asked() == n {
+			break
+		}
+		if len(open) > 200 {
+			t.Fatal("no step is looked at any more")
+		}
+	}
+	for _, st := range open {
+		st.End()
+	}
+	r.Close()
 }

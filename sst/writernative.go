@@ -55,6 +55,7 @@ type heapSegment []byte
 
 func (h heapSegment) Bytes() []byte { return h }
 func (h heapSegment) Free()         {}
+func (h heapSegment) Makeshift()    {} // the next step may be luckier
 
 // onlyNative reports whether no other plane is served: the user has said so.
 func (w *Writer) onlyNative() bool { return len(w.planes) == 1 && w.planes[0] == cp.PlaneNative }

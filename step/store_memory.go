@@ -17,6 +17,13 @@ type StoreMemory interface {
 	Free()
 }
 
+// Makeshift is memory that the source gives because it has no better now: the pool frees it
+// with the step, and asks again for the next.
+type Makeshift interface {
+	StoreMemory
+	Makeshift()
+}
+
 // errShortMemory is about a source that does not keep its word.
 var errShortMemory = errors.New("the source gave less memory than it was asked for")
 

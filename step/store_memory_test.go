@@ -429,3 +429,32 @@ func encodeOn(t *testing.T, e *Encoder, s *HeapStore, i int) Output {
 	}
 	return end(t, e)
 }
+
+// makeshift is memory that a source gives for want of better.
+type makeshift struct{ *storeMemory }
+
+func (makeshift) Makeshift() {}
+
+// TestMakeshift: such memory goes with its step, and the source is asked again.
+func TestMakeshift(t *testing.T) {
+	src := &storeSource{live: map[*storeMemory]bool{}, keeps: map[*storeMemory][]byte{}}
+	short := true
+	src.pool = NewMemoryPool(0, func(n int) (StoreMemory, error) {
+		m, err := src.alloc(n)
+		if short && err == nil {
+			return makeshift{m.(*storeMemory)}, nil
+		}
+		return m, err
+	})
+	s := src.pool.NewStore()
+	for n, want := range []int{1, 2, 3, 3, 3} { // calls of the source
+		short = n < 2
+		alloc(t, s, minSegment)
+		s.Reset()
+		if asked, live, _ := src.counts(); asked != want || live != min(max(n-1, 0), 1) {
+			t.Errorf("after step %d: asked %d times, want %d; %d pieces are kept", n, asked, want, live)
+		}
+	}
+	src.pool.Close()
+	finished(t, src)
+}

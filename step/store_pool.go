@@ -199,7 +199,7 @@ func (p *HeapPool) put(s *segment, discarded bool) {
 		return
 	}
 	invariants.Poison(s.mem)
-	if p.closed {
+	if _, brief := s.from.(Makeshift); brief || p.closed {
 		p.letGo(s)
 		return
 	}
