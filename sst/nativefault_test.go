@@ -18,9 +18,9 @@ func faults(data []int64) (fault bool) {
 
 var lastRead int64
 
-// TestNativeUseAfterRelease: under the tag invariants, who looks at a view's values after
+// TestF88NativeUseAfterRelease is field report F88: under the tag invariants, who looks at a view's values after
 // its release is found out by a fault, while other views of the same block stay.
-func TestNativeUseAfterRelease(t *testing.T) {
+func TestF88NativeUseAfterRelease(t *testing.T) {
 	name := streamName(t)
 	x := define(t, create(t, name, sst.WriterConfig{}), viewValues)
 	r := attach(t, name, sst.ReaderConfig{})
