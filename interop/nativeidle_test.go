@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"fmt"
 	"strconv"
 	"syscall"
 	"testing"
@@ -82,13 +83,22 @@ func lookTwice(t *testing.T, st *step.Step) {
 }
 
 // TestSoakNativeIdle: a reader that waits for a step and a writer that makes none use no
-// processor, views held or not; and the next step is seen.
+// processor, views held or not; and the next step is seen. In a reader with manual progress
+// there is no goroutine of Weft.
 func TestSoakNativeIdle(t *testing.T) {
+	for _, manual := range []bool{false, true} {
+		t.Run(fmt.Sprintf("manual %v", manual), func(t *testing.T) { nativeIdle(t, manual) })
+	}
+}
+
+func nativeIdle(t *testing.T, manual bool) {
 	period := time.Duration(testutil.Count(t, 2, 10)) * time.Second
 	job := endlessViews(t.TempDir())
 	job.StepWait, job.Delay, job.Quiet = true, 0, false
 	w := startViews(t, job)
-	r := startViews(t, job.looksAt(nil))
+	looks := job.looksAt(nil)
+	looks.Manual = manual
+	r := startViews(t, looks)
 	both := []*testutil.Process{w.Ranks[0], r.Ranks[0]}
 	for n := range 3 {
 		w.Next()
@@ -110,6 +120,10 @@ func TestSoakNativeIdle(t *testing.T) {
 		if used[0] <= bound && used[1] <= bound {
 			break
 		}
+	}
+	r.Ranks[0].Send(wordRuns)
+	if runs := r.Ranks[0].Expect("RUNS "); (runs == "") != manual {
+		t.Errorf("in the reader runs %q", runs)
 	}
 	t.Logf("in %v the writer used %v, the reader %v", period, used[0], used[1])
 	if used[0] > bound || used[1] > bound {

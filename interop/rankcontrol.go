@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
+	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +18,7 @@ const (
 	wordNext  = "go"    // let one step pass (StepWait), or Close (Hold)
 	wordLeave = "leave" // close in order before the next step
 	wordStats = "stats" // answer with a line STATS
+	wordRuns  = "runs"  // answer with a line RUNS: where Weft's own goroutines are
 	wordUsage = "usage" // answer with a line USAGE: nanoseconds of the processors. It costs less
 )
 
@@ -63,6 +66,8 @@ func (c *control) listen() {
 			c.sayStats()
 		case wordUsage:
 			say("USAGE", sys.ProcessorTime().Nanoseconds())
+		case wordRuns:
+			say("RUNS", strings.Join(weftsOwn(), "; "))
 		}
 	}
 	close(c.eof)
@@ -154,4 +159,18 @@ func mustJSON(v any) string {
 		panic(err) // numbers and texts only
 	}
 	return string(text)
+}
+
+// weftsOwn says where goroutines are that Weft has started: what the rank itself does is in
+// this package, too.
+func weftsOwn() (list []string) {
+	const module = "github.com/weft-fabric/weft/"
+	all := make([]byte, 1<<20)
+	for _, stack := range strings.Split(string(all[:runtime.Stack(all, true)]), "\n\n") {
+		if strings.Contains(stack, module) && !strings.Contains(stack, module+"interop.") {
+			lines := strings.Split(stack, "\n")
+			list = append(list, lines[min(1, len(lines)-1)])
+		}
+	}
+	return list
 }

@@ -31,6 +31,7 @@ type viewJob struct {
 	Compute  bool          // and computes meanwhile, without a pause
 	Views    int           // a reader holds so many, of steps that have ended
 	Quiet    bool          // no lines STEP
+	Manual   bool          // a reader's session has no goroutines
 }
 
 // startViews starts such a process.
@@ -156,7 +157,12 @@ type heldView struct {
 // read looks at each step, and holds the views of the last ones. However the stream ends, what is
 // held must be what it was: it says "HELD n", and looks several times.
 func (j viewJob) read(ctx context.Context, p sst.Params) (err error) {
-	r, err := sst.Open(ctx, j.Name, sst.ReaderConfig{Params: p})
+	s, err := sst.NewSession(ctx, sst.SessionConfig{ManualProgress: j.Manual})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r, err := sst.Open(ctx, j.Name, sst.ReaderConfig{Params: p, Session: s})
 	if err != nil {
 		return err
 	}

@@ -178,12 +178,8 @@ func (s *Session) linkUse(l carrier.Link) *linkUse {
 // dial connects to a contact, or finds the connection that exists, for a user of
 // it, until unuse.
 func (s *Session) dial(ctx context.Context, c cm.Contact, by linkUser) (carrier.Link, error) {
-	return s.dialled(ctx, by, func() (carrier.Link, error) { return s.cm.Dial(ctx, c) })
-}
-
-func (s *Session) dialled(ctx context.Context, by linkUser, dial func() (carrier.Link, error)) (carrier.Link, error) {
 	for {
-		l, err := dial()
+		l, err := s.cm.Dial(ctx, c)
 		if err != nil || s.take(l, by) {
 			return l, err
 		}

@@ -116,6 +116,10 @@ func (r *Reader) prepare(ctx context.Context) (path string, err error) {
 		return path, err
 	}
 	r.eager.most = r.session.spin()
+	if err := r.session.manualFor(r.ranks.size); err != nil {
+		return path, err
+	}
+	r.changed.also = r.session.wakeManual
 	if r.planes, err = r.session.readerPlanes(ctx, &r.cfg.Params); err != nil {
 		return path, err
 	}
@@ -144,7 +148,7 @@ func (r *Reader) makeMachines(dataContact string) {
 		lost = ErrStepGone
 	}
 	r.plane = dp.NewNative(dp.NewEvpath(dp.EvpathConfig{
-		ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Watch: r.watchRank, Memory: r.session.cm.Buffer, Lost: lost, MaxEarly: r.session.early, Batch: r.cfg.ReadBatch,
+		ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Watch: r.watchRank, Memory: r.session.cm.Buffer, Lost: lost, MaxEarly: r.session.early, Batch: r.cfg.ReadBatch, Await: s.await,
 	}))
 	contact := s.cm.Contact().String()
 	r.member = cp.NewReaderMember(cp.MemberReaderConfig{Leads: r.ranks.rank == 0, Hello: cp.ReaderHello{
@@ -155,9 +159,13 @@ func (r *Reader) makeMachines(dataContact string) {
 	if r.ranks.rank != 0 {
 		return
 	}
+	alone := int64(0)
+	if s.cfg.ManualProgress {
+		alone = control[0]
+	}
 	r.leader = cp.NewReaderLeader(cp.ReaderConfig{
 		Members: r.ranks.size, Params: p.common(), Planes: r.planes, SpecPreload: p.preloads(r.ranks.size), Insist: p.SpeculativePreloadMode == "On",
-		Latest: p.AlwaysProvideLatestTimestep, Observer: r.cfg.Observer,
+		Latest: p.AlwaysProvideLatestTimestep, Observer: r.cfg.Observer, Alone: alone,
 	})
 }
 
@@ -282,6 +290,9 @@ func (r *Reader) knock(ctx context.Context, f *finder) outcome {
 
 // close does not wait for an orderly end of the link if the time is up.
 func (r *Reader) close(ctx context.Context, f *finder, o outcome) outcome {
+	if o.err == nil && !o.again {
+		return outcome{err: r.standAlone(ctx, f.link)}
+	}
 	if o.err != nil && !o.again && ctx.Err() != nil && r.own && r.settled() {
 		f.link.Abort(o.err)
 	}

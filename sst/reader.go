@@ -171,10 +171,8 @@ func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 				return "waiting for the next step of the writer", append([]any{"stream", r.name, "writer", r.peer()}, until(ctx)...)
 			}).end()
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, r.fail("begin step", context.Cause(ctx))
+		if err := r.session.await(ctx, changed); err != nil {
+			return nil, r.fail("begin step", err)
 		}
 	}
 }

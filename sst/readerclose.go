@@ -30,6 +30,7 @@ func (r *Reader) Close() error {
 	r.memberEvent(cp.MemberLeave{Err: ErrClosed, Looks: r.plane.InUse()})
 	err := r.waitForOthers()
 	r.abort(ErrClosed)
+	r.seeOff()
 	r.dropOwnSession()
 	if err != nil {
 		return r.fail("close", err)

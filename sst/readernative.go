@@ -62,23 +62,25 @@ func (r *Reader) reachAll(ctx context.Context, contacts []string) *routes {
 		rs.list[rank] = route
 	}
 	if r.leader != nil && len(rs.list) > 0 && rs.list[0] != nil {
-		rs.link = r.linkNear(ctx, near, contacts[0])
+		if rs.link, err = r.linkNear(ctx, near, contacts[0]); err != nil && r.session.cfg.ManualProgress {
+			rs.list, rs.why = make([]dp.Route, len(contacts)), fmt.Errorf("messages to writer rank 0: %w", err)
+		}
 	}
 	return rs
 }
 
-// linkNear returns a link to writer rank 0 that needs no socket, nil if there is none:
-// then messages go on as before.
-func (r *Reader) linkNear(ctx context.Context, n *near, contact string) carrier.Link {
+// linkNear returns a link to writer rank 0 that needs no socket; without one messages go
+// on as before.
+func (r *Reader) linkNear(ctx context.Context, n *near, contact string) (carrier.Link, error) {
 	c, err := native.ParseContact(contact)
 	if err == nil {
 		var l carrier.Link
 		if l, err = r.session.dialNear(ctx, n, c.Address, r); err == nil {
-			return l
+			return l, nil
 		}
 	}
 	r.session.log.InfoContext(ctx, "messages to the writer go through a socket, although its memory can be looked at", "stream", r.name, "error", err)
-	return nil
+	return nil, err
 }
 
 var errNoContact = errors.New("its process shares no memory")

@@ -176,7 +176,7 @@ func (s *Session) routeBrief(l carrier.Link, m sstmsg.Message) error {
 	case *sstmsg.ReadRequest:
 		return s.toServer(l, m)
 	case *sstmsg.ReaderPlane:
-		return s.toPeer(m.WriterID, WriterSide, false, func(r route) { r.writer.readsBy(l, r.key, m) })
+		return s.planeOf(l, m)
 	case *sstmsg.ReaderActivate:
 		return s.fromReader(m.WriterID, m)
 	case *sstmsg.ReaderRequestStep:

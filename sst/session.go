@@ -40,6 +40,11 @@ type SessionConfig struct {
 	// It does so only after a wait that was as short, and only with a second processor; 0 means
 	// 300 us, less: never. It costs that much of a processor at the end of a fast time.
 	Spin time.Duration
+	// ManualProgress makes a session that has no goroutine of its own once its readers are
+	// open: what comes is taken in by calls of the program that wait. It is for readers
+	// of one rank, of writers whose memory they can look at; all else is refused.
+	// Nobody can connect to it. A call that waits is woken by what comes, and sleeps till then.
+	ManualProgress bool
 	// HandshakeGrace bounds how long Close waits for handshakes that must be
 	// finished lest an ADIOS2 writer hangs; 0 means 60 s.
 	HandshakeGrace time.Duration
@@ -54,7 +59,7 @@ type PortRange = carrier.PortRange
 func (c SessionConfig) carrier() carrier.Config {
 	return carrier.Config{
 		Interface: c.NetworkInterface, AdvertiseAddr: c.AdvertiseAddr, AdvertisePort: c.AdvertisePort,
-		ListenAddr: c.ListenAddr, ListenPorts: c.ListenPorts,
+		ListenAddr: c.ListenAddr, ListenPorts: c.ListenPorts, DialOnly: c.ManualProgress,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/weft-fabric/weft/fabric"
 	"github.com/weft-fabric/weft/sst/internal/carrier"
@@ -54,13 +55,18 @@ func (s *Session) openNear(ctx context.Context) (*near, error) {
 		return nil, errDenied
 	}
 	c := s.share
+	progress := fabric.Auto
+	if s.cfg.ManualProgress {
+		progress = fabric.Manual
+	}
+	c.Progress = progress
 	c.Logger, c.Endpoint = s.log, carrier.FabricEndpoint
 	f, err := native.Open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	n := &near{Fabric: f}
-	config := carrier.FabricConfig{Progress: fabric.Auto, Handler: (*sessionHandler)(s), Logger: s.log}
+	config := carrier.FabricConfig{Progress: progress, Handler: (*sessionHandler)(s), Logger: s.log}
 	config.Domain, config.Endpoint, config.Queue = f.Messages()
 	if n.links, err = carrier.NewFabric(config); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -98,12 +104,18 @@ func (s *Session) closeNear() error {
 // it cannot.
 func (s *Session) readerPlanes(ctx context.Context, p *Params) ([]string, error) {
 	planes := p.planes()
+	if s.cfg.ManualProgress {
+		if !slices.Contains(planes, cp.PlaneNative) {
+			return nil, fmt.Errorf("%w: DataTransport=%s: a session with ManualProgress has the native plane alone", ErrPlane, p.DataTransport)
+		}
+		planes = []string{cp.PlaneNative}
+	}
 	if planes[0] != cp.PlaneNative {
 		return planes, nil
 	}
 	if len(planes) == 1 {
 		if _, err := s.near(ctx); err != nil {
-			return nil, fmt.Errorf("%w: DataTransport=%s: %w", ErrPlane, p.DataTransport, err)
+			return nil, fmt.Errorf("%w: %s: %w", ErrPlane, s.wantsNative(p), err)
 		}
 		return planes, nil
 	}
@@ -117,7 +129,23 @@ func (s *Session) readerPlanes(ctx context.Context, p *Params) ([]string, error)
 	return planes, nil
 }
 
+// wantsNative says why nothing but the native plane will do.
+func (s *Session) wantsNative(p *Params) string {
+	if s.cfg.ManualProgress {
+		return "SessionConfig.ManualProgress"
+	}
+	return "DataTransport=" + p.DataTransport
+}
+
 // dialNear returns a link to an address of the node, for a user of it, until unuse.
 func (s *Session) dialNear(ctx context.Context, n *near, a fabric.Address, by linkUser) (carrier.Link, error) {
-	return s.dialled(ctx, by, func() (carrier.Link, error) { return n.links.Dial(ctx, a) })
+	for {
+		l, err := n.links.Dial(ctx, a)
+		if err != nil || s.take(l, by) {
+			return l, err
+		}
+		if err := s.await(ctx, l.Done()); err != nil { // another stream was closing it, or it has just gone
+			return nil, err
+		}
+	}
 }

@@ -104,7 +104,10 @@ func until(ctx context.Context) []any {
 
 // signal is a broadcast: Wait channels taken before a Notify are closed by it.
 // Its owner's lock guards it.
-type signal struct{ ch chan struct{} }
+type signal struct {
+	ch   chan struct{}
+	also func() // called by notify; nil: nothing
+}
 
 // wait returns the channel that the next notify closes.
 func (s *signal) wait() <-chan struct{} {
@@ -118,5 +121,8 @@ func (s *signal) notify() {
 	if s.ch != nil {
 		close(s.ch)
 		s.ch = nil
+	}
+	if s.also != nil {
+		s.also()
 	}
 }

@@ -193,6 +193,9 @@ func (w *Writer) prepare(ctx context.Context) (err error) {
 	if w.session, w.own, err = sessionFor(ctx, w.cfg.Session, w.cfg.Params); err != nil {
 		return err
 	}
+	if err := w.session.manualWrites(); err != nil {
+		return err
+	}
 	w.eager.most = w.session.spin()
 	if err := w.openArena(ctx); err != nil {
 		return err

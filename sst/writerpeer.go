@@ -157,8 +157,12 @@ func (w *Writer) readsBy(l carrier.Link, key readerKey, m *sstmsg.ReaderPlane) {
 	}
 	r.chosen = true
 	if l != r.link && r.near == nil && m.Plane != cp.PlaneEvpath {
-		r.near = l
 		w.session.use(l, w)
+		if r.near = l; m.Alone != 0 {
+			w.session.unuse(r.link, w)
+			r.link, r.near = l, nil
+			w.session.post(l, &sstmsg.ReaderPlane{WriterID: m.Alone, Plane: m.Plane}, r.options, nil)
+		}
 	}
 	w.tellLeader(cp.FromReader{Reader: key, Msg: m})
 }
@@ -227,18 +231,18 @@ func (w *Writer) linkLost(l carrier.Link, err error) {
 	for key, r := range w.readers {
 		switch {
 		case r.link == l && (r.near != nil || r.native() && !r.chosen): // what it says may come beside it
-			afterNear(true, func() { w.readerLost(key, err) })
+			afterNear(true, func() { w.readerLost(key, l, err) })
 		case r.out() == l:
 			w.tellLeader(cp.ReaderLost{Reader: key, Err: err})
 		}
 	}
 }
 
-// readerLost gives a reader up.
-func (w *Writer) readerLost(key readerKey, err error) {
+// readerLost gives a reader up, unless it needs the link that was lost no more.
+func (w *Writer) readerLost(key readerKey, l carrier.Link, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.readers[key] != nil && !w.ended {
+	if r := w.readers[key]; r != nil && r.link == l && !w.ended {
 		w.tellLeader(cp.ReaderLost{Reader: key, Err: err})
 	}
 }

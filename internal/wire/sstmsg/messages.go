@@ -153,6 +153,9 @@ type RdmaBuffer struct {
 type ReaderPlane struct {
 	WriterID int64  `ffs:"WSR_Stream,integer,8"`
 	Plane    string `ffs:"plane,string,8"`
+	// Alone, if it is not 0, is the reader's stream, to which the writer answers with this
+	// message: the link that it came over is the only one from then on.
+	Alone int64 `ffs:"alone,integer,8"`
 }
 
 // ReaderActivate ends the opening: the writer may send steps.

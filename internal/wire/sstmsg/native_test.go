@@ -52,10 +52,10 @@ var nativeSamples = []struct {
 		64,
 	},
 	{
-		&ReaderPlane{WriterID: 1, Plane: "mixed"},
+		&ReaderPlane{WriterID: 1, Plane: "mixed", Alone: 1},
 		"weft_reader_plane",
-		[]string{"WSR_Stream integer 8@0", "plane string 8@8"},
-		16,
+		[]string{"WSR_Stream integer 8@0", "plane string 8@8", "alone integer 8@16"},
+		24,
 	},
 }
 
@@ -90,8 +90,8 @@ func TestNativeLayout(t *testing.T) {
 // TestNativeBytes are the bytes of a ReaderPlane after the header, which has a
 // random part: the format's ID.
 func TestNativeBytes(t *testing.T) {
-	_, b := nativeRecord(t, &ReaderPlane{WriterID: 0x1122, Plane: "mixed"})
-	want := []byte{0x22, 0x11, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 'm', 'i', 'x', 'e', 'd', 0}
+	_, b := nativeRecord(t, &ReaderPlane{WriterID: 0x1122, Plane: "mixed", Alone: 0x33})
+	want := []byte{0x22, 0x11, 0, 0, 0, 0, 0, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0x33, 0, 0, 0, 0, 0, 0, 0, 'm', 'i', 'x', 'e', 'd', 0}
 	if d := cmp.Diff(want, b[recordHeader:]); d != "" {
 		t.Error(d)
 	}

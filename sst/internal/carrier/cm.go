@@ -41,7 +41,7 @@ type CM struct {
 
 var _ Endpoint = (*CM)(nil)
 
-// NewCM opens an endpoint: it listens when NewCM returns. ctx bounds the opening
+// NewCM opens an endpoint: it listens when NewCM returns, but for one that only dials. ctx bounds the opening
 // only. Errors wrap ErrConfig or are those of listening.
 func NewCM(ctx context.Context, config Config) (*CM, error) {
 	config, err := config.resolve()
@@ -52,24 +52,35 @@ func NewCM(ctx context.Context, config Config) (*CM, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := config.listen(ctx)
-	if err != nil {
+	c := &CM{config: config, id: newID(), fixed: fixed, links: newIndex(), flights: make(map[target]*flight), explain: explainAfter}
+	c.buffers.limit = config.BufferBytes
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	if config.DialOnly {
+		return c, nil
+	}
+	if err := c.open(ctx, addr); err != nil {
+		c.cancel()
 		return nil, err
 	}
-	c := &CM{config: config, id: newID(), fixed: fixed, links: newIndex(), flights: make(map[target]*flight), explain: explainAfter}
-	c.listener = listener
-	c.port = tcp.AddrPort(c.listener.Addr()).Port()
-	c.publicPort = cmp.Or(config.AdvertisePort, c.port)
-	c.buffers.limit = config.BufferBytes
-	c.contact, err = cm.NewContact(netip.AddrPortFrom(addr, c.publicPort), c.id)
+	return c, nil
+}
+
+// open lets peers in, at an address that is published.
+func (c *CM) open(ctx context.Context, addr netip.Addr) error {
+	listener, err := c.config.listen(ctx)
+	if err != nil {
+		return err
+	}
+	c.port = tcp.AddrPort(listener.Addr()).Port()
+	c.publicPort = cmp.Or(c.config.AdvertisePort, c.port)
+	contact, err := cm.NewContact(netip.AddrPortFrom(addr, c.publicPort), c.id)
 	if err != nil {
 		_ = listener.Close()
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	c.contact = c.contact.WithMark()
-	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.listener, c.contact = listener, contact.WithMark()
 	c.wg.Go(c.acceptLoop)
-	return c, nil
+	return nil
 }
 
 // newID draws the ID of an endpoint: 31 bits, and neither 0, which is no ID, nor
@@ -85,14 +96,14 @@ func newID() uint32 {
 	}
 }
 
-// Contact implements Endpoint. The caller may change the copy.
+// Contact implements Endpoint: nothing, if nobody can dial it. The caller may change the copy.
 func (c *CM) Contact() cm.Contact { return append(cm.Contact(nil), c.contact...) }
 
 // ContactFor implements Endpoint. An address that was chosen by configuration
 // stays as it is. A real peer that finds another address in the contact than it
 // sees on the connection dials back instead of answering (docs/wire/cm.md §2.3).
 func (c *CM) ContactFor(l Link) cm.Contact {
-	if !c.fixed {
+	if !c.fixed && c.listener != nil {
 		if out, err := c.contact.WithAddr(l.Info().Local.Addr()); err == nil {
 			return out
 		}
@@ -191,7 +202,9 @@ func (c *CM) Close() error {
 	}
 	c.mu.Unlock()
 	c.cancel()
-	_ = c.listener.Close()
+	if c.listener != nil {
+		_ = c.listener.Close()
+	}
 	for _, l := range links {
 		_ = l.Close()
 	}

@@ -33,6 +33,9 @@ type Config struct {
 	// ListenPorts restricts on which port peers are accepted, for firewalls;
 	// ListenAddr must have none then.
 	ListenPorts PortRange
+	// DialOnly makes an endpoint that nobody can dial: it has no listener, and a goroutine
+	// only for each link, while that is up.
+	DialOnly bool
 	// Interface chooses the network interface whose IPv4 address is published: by
 	// its name, by one of its addresses, by a prefix in which its address lies
 	// (10.1.0.0/16), or by the beginning of its name ("ib" for ib0), which is how

@@ -167,7 +167,7 @@ func (f *Fabric) close() {
 		return
 	}
 	for !f.over() {
-		_ = f.wait(context.Background())
+		_ = f.wait(context.Background(), nil)
 	}
 	f.retire()
 }

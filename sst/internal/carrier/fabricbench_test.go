@@ -23,7 +23,7 @@ func BenchmarkTurn(b *testing.B) {
 		over := make(chan struct{})
 		go func() {
 			defer close(over)
-			for f.f.Wait(ctx) == nil {
+			for f.f.Wait(ctx, nil) == nil {
 			}
 		}()
 		l := n.reach(b, f)

@@ -94,7 +94,7 @@ func (f *Fabric) board(a fabric.Address) (fl *fabricFlight, fresh bool, err erro
 // await waits for the end of a flight. In manual mode it is what moves it.
 func (f *Fabric) await(ctx context.Context, fl *fabricFlight) error {
 	for f.manual && !fl.over() {
-		if err := f.wait(ctx); err != nil && !fl.over() {
+		if err := f.wait(ctx, fl.done); err != nil && !fl.over() {
 			return err
 		}
 	}

@@ -394,7 +394,7 @@ func TestFabricManual(t *testing.T) {
 	over := make(chan error, 1)
 	go func() {
 		for {
-			if err := b.f.Wait(ctx); err != nil {
+			if err := b.f.Wait(ctx, nil); err != nil {
 				over <- err
 				return
 			}

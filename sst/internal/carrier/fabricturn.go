@@ -53,7 +53,7 @@ func (f *Fabric) run() {
 			seen = n
 			f.standBy(look)
 		} else {
-			f.round(context.Background())
+			f.round(context.Background(), nil)
 		}
 		if f.brokenBy() != nil && !f.over() { // there is nothing to wait for but what is to be done here
 			<-f.rota.wake
@@ -75,7 +75,9 @@ func (f *Fabric) standBy(look *time.Timer) {
 }
 
 // round sleeps until there are completions, or something else to do, and deals with it.
-func (f *Fabric) round(ctx context.Context) {
+// It does not sleep if done is closed: whoever takes completions out has the turn, so what
+// they lead to is seen here, or comes while Wait sleeps, which Wake ends.
+func (f *Fabric) round(ctx context.Context, done <-chan struct{}) {
 	if until := f.todo.deadline(); !until.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, until)
@@ -83,6 +85,12 @@ func (f *Fabric) round(ctx context.Context) {
 	}
 	r := &f.rota
 	r.turn.Lock()
+	select {
+	case <-done:
+		r.turn.Unlock()
+		return
+	default:
+	}
 	r.asked.Store(false)
 	r.waiting.Store(true)
 	r.turn.Unlock()
@@ -102,6 +110,9 @@ func (f *Fabric) giveTurn() {
 		f.config.Logger.Warn(n.text, n.args...)
 	}
 }
+
+// Wake has a Wait that sleeps return.
+func (f *Fabric) Wake() { f.config.Queue.Signal() }
 
 // kick has somebody do what is to be done with the turn.
 func (f *Fabric) kick() {
@@ -138,22 +149,25 @@ func (f *Fabric) poll() bool {
 
 // Wait sleeps until something has come, and has the Handler take it, on this goroutine.
 // It may also return when nothing has. It is for programs whose domain is in manual
-// mode, which call it over and over; with another the error wraps ErrConfig. It ends with the error of
+// mode, which call it over and over until what they wait for is there: done, which may be nil, is closed then, by the
+// Handler, or by somebody who calls Wake afterwards. In another mode the error wraps ErrConfig. It ends with the error of
 // the context, and with ErrClosed after Close. One call at a time sleeps; others wait for it.
-func (f *Fabric) Wait(ctx context.Context) error {
+func (f *Fabric) Wait(ctx context.Context, done <-chan struct{}) error {
 	if !f.manual {
 		return fmt.Errorf("%w: Wait is for domains in manual mode", ErrConfig)
 	}
 	if f.over() {
 		return ErrClosed
 	}
-	return f.wait(ctx)
+	return f.wait(ctx, done)
 }
 
-func (f *Fabric) wait(ctx context.Context) error {
+func (f *Fabric) wait(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case f.rota.seat <- struct{}{}:
 		defer func() { <-f.rota.seat }()
+	case <-done:
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -163,7 +177,7 @@ func (f *Fabric) wait(ctx context.Context) error {
 		f.giveTurn()
 		return err
 	}
-	f.round(ctx)
+	f.round(ctx, done)
 	return context.Cause(ctx)
 }
 

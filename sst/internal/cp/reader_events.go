@@ -32,6 +32,7 @@ type ReaderConfig struct {
 	Insist      bool     // on it, for steps of any size; Weft writers only
 	Latest      bool     // AlwaysProvideLatestTimestep: skip to the newest step
 	Observer    bool     // only look, and hold nobody up; Weft writers only
+	Alone       int64    // not 0: our stream, in which the writer may be told to give up the link of the opening for the one beside it
 }
 
 // ReaderEvent is something that happened to the leader of a reader.

@@ -62,7 +62,9 @@ func (l *ReaderLeader) agree() {
 		l.enter(l.unreached())
 		return
 	}
-	l.tell(func(id int64) sstmsg.Message { return &sstmsg.ReaderPlane{WriterID: id, Plane: l.plane} })
+	l.tell(func(id int64) sstmsg.Message {
+		return &sstmsg.ReaderPlane{WriterID: id, Plane: l.plane, Alone: l.cfg.Alone}
+	})
 	l.enter(nil)
 }
 

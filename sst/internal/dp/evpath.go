@@ -53,6 +53,10 @@ type EvpathConfig struct {
 	// Batch is the most that is read at a time, in bytes: by one request, of at most
 	// 1 GiB, and by a goroutine that copies, of at most 1 MiB. 0 means these.
 	Batch int
+	// Await waits until done is closed, and returns the context's error if that ends before.
+	// nil does just that; one that takes in what comes is for programs that have
+	// nobody else for it.
+	Await func(ctx context.Context, done <-chan struct{}) error
 	// Lost is what it means that a writer rank cannot be reached, or serves us no
 	// more, if nobody says why.
 	Lost error
@@ -66,6 +70,16 @@ const (
 	defaultMaxView  = step.DefaultMaxAlloc
 	defaultGrace    = 500 * time.Millisecond
 )
+
+// await is the default of EvpathConfig.Await.
+func await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
 // Evpath is the reading side of the evpath plane for one reader rank.
 type Evpath struct {
@@ -104,6 +118,9 @@ func NewEvpath(cfg EvpathConfig) *Evpath {
 	}
 	if cfg.Doubt == 0 {
 		cfg.Doubt = defaultDoubt
+	}
+	if cfg.Await == nil {
+		cfg.Await = await
 	}
 	if cfg.Batch == 0 {
 		cfg.Batch = maxRequest

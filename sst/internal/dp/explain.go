@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // A read that meets a lost connection, or a writer that serves it no more, is
@@ -68,12 +67,9 @@ func (e *Evpath) reason(ctx context.Context, rank int) error {
 	if why != nil || vain {
 		return why
 	}
-	timer := time.NewTimer(e.cfg.Grace)
-	defer timer.Stop()
-	select {
-	case <-e.failed:
-	case <-timer.C:
-	case <-ctx.Done():
+	waiting, stop := context.WithTimeout(ctx, e.cfg.Grace)
+	defer stop()
+	if e.cfg.Await(waiting, e.failed) != nil && ctx.Err() != nil {
 		return nil
 	}
 	e.mu.Lock()

@@ -48,10 +48,8 @@ func (e *Evpath) request(ctx context.Context, number int64, pieces []step.Piece)
 		b.finish(err)
 	}
 	b.complete(nil)
-	select {
-	case <-b.done:
-	case <-ctx.Done():
-		b.finish(context.Cause(ctx))
+	if err := e.cfg.Await(ctx, b.done); err != nil {
+		b.finish(err)
 	}
 	e.forget(sent)
 	return e.explained(ctx, b.err)
