@@ -69,7 +69,7 @@ func (d *viewDeaths) log(t *testing.T) {
 }
 
 // TestSoakNativeKill: kill -9 of a writer or of a reader at a random moment, while views are
-// held. A reader goes on reading what it holds, and is told; a writer goes on with the next reader.
+// held. A reader goes on reading what it holds, and is told, with manual progress too; a writer goes on with the next reader.
 func TestSoakNativeKill(t *testing.T) {
 	rng := testutil.Rand(t)
 	var all viewDeaths
@@ -89,7 +89,9 @@ func TestSoakNativeKill(t *testing.T) {
 			if flowing {
 				limit = killStart
 			}
-			r := startViews(t, job.looksAt(map[string]string{"OpenTimeoutSecs": strconv.Itoa(limit)}))
+			looks := job.looksAt(map[string]string{"OpenTimeoutSecs": strconv.Itoa(limit)})
+			looks.Manual = i%3 == 2
+			r := startViews(t, looks)
 			r.Expect("OPENING")
 			w.Expect("OPENING")
 			if flowing {
