@@ -12,12 +12,10 @@ const defaultSpin = 300 * time.Microsecond
 
 // spin is how long waits of the session do.
 func (s *Session) spin() time.Duration {
-	switch d := s.cfg.Spin; {
-	case d == 0:
+	if s.cfg.Spin == 0 {
 		return defaultSpin
-	default:
-		return max(d, 0)
 	}
+	return max(s.cfg.Spin, 0)
 }
 
 // eager is a wait for the peer that comes with every step. When steps are small and

@@ -421,7 +421,7 @@ func TestFabricManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	for len(a.got) == 0 {
-		if err := a.f.Wait(t.Context()); err != nil {
+		if err := a.f.Wait(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -435,7 +435,7 @@ func TestFabricManual(t *testing.T) {
 		t.Error(err)
 	}
 	_ = b.f.Close()
-	if err := b.f.Wait(t.Context()); !errors.Is(err, ErrClosed) {
+	if err := b.f.Wait(t.Context(), nil); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
 }
@@ -667,5 +667,45 @@ func fabricHistories(t *testing.T, p provider.Provider) {
 				t.Errorf("place %d: a link was never lost", i)
 			}
 		}
+	}
+}
+
+// TestFabricWaitDone: a Wait whose end has come does not sleep, and a Wake ends one that
+// sleeps, and those that wait for it.
+func TestFabricWaitDone(t *testing.T) {
+	a, _ := sitePair(t, FabricConfig{Progress: fabric.Manual}, FabricConfig{})
+	over := make(chan struct{})
+	close(over)
+	if err := a.f.Wait(t.Context(), over); err != nil {
+		t.Error(err)
+	}
+	done := make(chan struct{})
+	ends := make(chan error, 3)
+	for range cap(ends) {
+		go func() {
+			for {
+				if err := a.f.Wait(t.Context(), done); err != nil || isOver(done) {
+					ends <- err
+					return
+				}
+			}
+		}()
+	}
+	close(done)
+	a.f.Wake()
+	for range cap(ends) {
+		if err := next(t, "the end of a Wait", ends); err != nil {
+			t.Error(err)
+		}
+	}
+	_ = a.f.Close()
+}
+
+func isOver(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
 	}
 }
