@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -49,6 +50,9 @@ func TestManualReader(t *testing.T) {
 			}
 			if err := next(t, "the steps", written); err != nil {
 				t.Fatal(err)
+			}
+			if _, err := netip.ParseAddrPort(x.w.Info().Readers[0].Addr); err != nil {
+				t.Error(err)
 			}
 			info := r.Info()
 			if info.Carrier != "shm" || info.Plane != "native" || info.Writers[0].Requests != 0 {

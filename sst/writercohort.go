@@ -241,7 +241,7 @@ func (w *Writer) holdups(behind func(rankState) bool) []any {
 	args := []any{"steps", w.leader.Held(), "bytes", w.leader.HeldBytes()}
 	for _, k := range w.leader.Laggards() {
 		if r := w.readers[k]; r != nil && r.link != nil {
-			args = append(args, "reader", r.link.Info().Peer)
+			args = append(args, "reader", r.addr)
 		}
 	}
 	return append(args, w.unreadArgs()...)

@@ -136,7 +136,7 @@ func (r *attached) info(c cp.Counts) AttachedReader {
 	}
 	switch {
 	case r.link != nil:
-		info.Addr = r.link.Info().Peer
+		info.Addr = r.addr
 	case len(r.ranks) > 0:
 		info.Addr = addrIn(r.ranks[0].Contact)
 	}

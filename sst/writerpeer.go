@@ -20,6 +20,7 @@ import (
 // for rank 0, which speaks with the reader.
 type attached struct {
 	link    carrier.Link
+	addr    string       // where it registered from
 	near    carrier.Link // on which messages go that need no socket, nil if there is none
 	options sstmsg.Options
 	weft    bool
@@ -79,7 +80,7 @@ func (w *Writer) registerNow(l carrier.Link, m *sstmsg.ReaderRegister) {
 	}
 	key := w.nextKey
 	w.nextKey++
-	r := &attached{link: l, options: w.optionsFor(l), ranks: m.Evpath}
+	r := &attached{link: l, addr: l.Info().Peer, options: w.optionsFor(l), ranks: m.Evpath}
 	r.weft = r.options.Weft
 	w.readers[key] = r
 	contact := w.session.cm.ContactFor(l)
@@ -334,7 +335,7 @@ func (w *Writer) dropReader(a cp.DropReader) {
 	if a.Err == nil {
 		return
 	}
-	args := []any{"stream", w.path, "reader", r.link.Info().Peer, "error", a.Err}
+	args := []any{"stream", w.path, "reader", r.addr, "error", a.Err}
 	if a.Cut {
 		if n := w.session.streamsOn(r.link); n > 0 {
 			args = append(args, "other streams that lose the connection with it", n)
@@ -424,7 +425,7 @@ func (w *Writer) lags(a cp.Lagging) {
 func (w *Writer) warnOfQueue(a cp.Watermark) {
 	args := []any{"stream", w.path, "steps", a.Steps, "bytes", a.Bytes, "QueueLimit", w.cfg.Params.QueueLimit, "QueueLimitBytes", w.cfg.Params.QueueLimitBytes}
 	if r := w.readers[a.Reader]; r != nil {
-		args = append(args, "slowest reader", r.link.Info().Peer, "behind by", w.leader.Reader(a.Reader).Lag)
+		args = append(args, "slowest reader", r.addr, "behind by", w.leader.Reader(a.Reader).Lag)
 	}
 	w.say("steps that wait for readers take much memory; QueueLimit, QueueLimitBytes or LagLimit would bound it", args...)
 }
