@@ -421,7 +421,7 @@ func TestFabricManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	for len(a.got) == 0 {
-		if err := a.f.Wait(t.Context()); err != nil {
+		if err := a.f.Wait(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -435,7 +435,7 @@ func TestFabricManual(t *testing.T) {
 		t.Error(err)
 	}
 	_ = b.f.Close()
-	if err := b.f.Wait(t.Context()); !errors.Is(err, ErrClosed) {
+	if err := b.f.Wait(t.Context(), nil); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
 }
