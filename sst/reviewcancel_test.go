@@ -2,6 +2,7 @@ package sst_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -45,7 +46,11 @@ func TestReviewManualClosedAsleep(t *testing.T) {
 		_, err := r.BeginStep(context.Background())
 		return err
 	})
-	time.Sleep(100 * time.Millisecond)
+	testutil.Eventually(t, "BeginStep waits", func() bool { return sst.WaitsForStep(r) })
+	for range 1000 { // it has only to lie down
+		runtime.Gosched()
+	}
+	t.Log("the writer's Info:", x.w.Info().Readers[0].Addr)
 	r.Close()
 	select {
 	case err := <-waited:
