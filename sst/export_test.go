@@ -69,3 +69,10 @@ func Held(w *Writer) int {
 	defer w.mu.Unlock()
 	return len(w.early)
 }
+
+// WaitsForStep reports whether a BeginStep waits, or is about to.
+func WaitsForStep(r *Reader) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed.ch != nil
+}

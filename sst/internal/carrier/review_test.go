@@ -1,0 +1,85 @@
+package carrier
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weft-fabric/weft/fabric"
+	"github.com/weft-fabric/weft/prov/loop"
+)
+
+func waits(f *Fabric, n int) <-chan error {
+	over := make(chan error, n)
+	for range n {
+		go func() {
+			for {
+				if err := f.Wait(context.Background(), nil); err != nil {
+					over <- err
+					return
+				}
+			}
+		}()
+		synctest.Wait()
+	}
+	return over
+}
+
+// TestReviewWaitsEnd: Wait ends with ErrClosed after Close, also if several wait.
+func TestReviewWaitsEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := loop.New()
+		a := place(t, p, fabric.DomainConfig{Progress: fabric.Manual}).settle(t, FabricConfig{Progress: fabric.Manual, CloseTimeout: time.Minute})
+		over := waits(a.f, 2)
+		began := time.Now()
+		_ = a.f.Close()
+		t.Logf("Close took %v", time.Since(began))
+		for range 2 {
+			select {
+			case err := <-over:
+				if !errors.Is(err, ErrClosed) {
+					t.Error(err)
+				}
+			case <-time.After(time.Hour):
+				t.Error("a Wait goes on an hour after Close")
+				a.f.Wake()
+			}
+		}
+	})
+}
+
+// TestReviewCloseEnds: Close returns within CloseTimeout, although others wait.
+func TestReviewCloseEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := loop.New()
+		a := place(t, p, fabric.DomainConfig{Progress: fabric.Manual}).settle(t, FabricConfig{Progress: fabric.Manual, CloseTimeout: time.Second})
+		b := place(t, p, fabric.DomainConfig{Progress: fabric.Auto}).settle(t, FabricConfig{})
+		a.reach(t, b)
+		over := waits(a.f, 2)
+		closed := make(chan struct{})
+		go func() {
+			_ = a.f.Close()
+			close(closed)
+		}()
+		select {
+		case <-closed:
+		case <-time.After(time.Hour):
+			t.Error("Close goes on after an hour")
+			for range 10 {
+				a.f.Wake()
+				synctest.Wait()
+			}
+			<-closed
+		}
+		for range 2 {
+			select {
+			case <-over:
+			case <-time.After(time.Hour):
+				t.Error("a Wait goes on an hour after Close")
+				a.f.Wake()
+			}
+		}
+	})
+}
