@@ -76,3 +76,10 @@ func WaitsForStep(r *Reader) bool {
 	defer r.mu.Unlock()
 	return r.changed.ch != nil
 }
+
+// Links returns how many links a session has.
+func Links(s *Session) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.links)
+}

@@ -52,14 +52,8 @@ func (s *Session) await(ctx context.Context, done <-chan struct{}) error {
 
 // wakeManual has a wait look again, whose reason may be there.
 func (s *Session) wakeManual() {
-	if !s.cfg.ManualProgress {
-		return
-	}
-	s.nearMu.Lock()
-	n := s.nearby
-	s.nearMu.Unlock()
-	if n != nil {
-		n.links.Wake()
+	if l := s.asleep.Load(); l != nil {
+		l.Wake()
 	}
 }
 
@@ -79,15 +73,20 @@ func (s *Session) planeOf(l carrier.Link, m *sstmsg.ReaderPlane) error {
 // turnAlone gives up the socket of the opening: the writer says all on the link beside it.
 func (r *Reader) turnAlone(l carrier.Link) {
 	r.mu.Lock()
-	defer r.unlock()
 	if l != r.near {
+		r.mu.Unlock()
 		return
 	}
-	r.old = append(r.old, r.link)
+	socket := r.link
 	r.link, r.near = l, nil
 	if r.routes != nil {
 		r.routes.link = nil
 	}
+	r.mu.Unlock()
+	r.session.unuse(socket, r)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.alone = true
 	r.changed.notify()
 }
 
@@ -100,7 +99,7 @@ func (r *Reader) standAlone(ctx context.Context, socket carrier.Link) error {
 	}
 	for {
 		r.mu.Lock()
-		streams := r.near != nil && r.leader.Phase() == cp.Streaming
+		streams := !r.alone && r.leader.Phase() == cp.Streaming
 		changed := r.changed.wait()
 		r.mu.Unlock()
 		if !streams {

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"io"
 	"net/netip"
+	"runtime"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/sst"
 	"github.com/weft-fabric/weft/sst/cohort"
+	"github.com/weft-fabric/weft/step"
 )
 
 func manualSession(t testing.TB) *sst.Session {
@@ -27,6 +31,9 @@ func TestManualReader(t *testing.T) {
 		cfg := sst.ReaderConfig{Session: manualSession(t)}
 		r := attach(t, name, cfg)
 		for again := range 2 {
+			if n := sst.Links(cfg.Session); n != 1 {
+				t.Errorf("the session has %d links: the socket of the opening is not given up", n)
+			}
 			attachedBy(t, x.w, "native")
 			written := async(func() error {
 				for range steps {
@@ -179,4 +186,89 @@ func TestManualRefuses(t *testing.T) {
 	if list := x.w.Info().Readers; slices.ContainsFunc(list, func(r sst.AttachedReader) bool { return r.Active }) {
 		t.Errorf("%+v", list)
 	}
+}
+
+// TestManualCancelled: an Open that is given up at any moment leaves no reader at the writer, and the session works on.
+func TestManualCancelled(t *testing.T) {
+	ws, s := quickSession(t), manualSession(t)
+	name := streamName(t)
+	x := define(t, create(t, name, sst.WriterConfig{Session: ws}), 8)
+	opened := 0
+	for i := range 120 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*15*time.Microsecond)
+		r, err := sst.Open(ctx, name, sst.ReaderConfig{Session: s})
+		cancel()
+		if err == nil {
+			opened++
+			r.Close()
+		}
+	}
+	t.Log("opened", opened)
+	testutil.Eventually(t, "no reader is left", func() bool { return len(x.w.Info().Readers) == 0 })
+	r := attach(t, name, sst.ReaderConfig{Session: s})
+	x.must(t)
+	takeStep(t, r)
+	r.Close()
+	within(t, 2*time.Second, "Close", func() { s.Close() })
+}
+
+// TestManualClosedAsleep: Close wakes a BeginStep that sleeps, also if the link stays for another reader.
+func TestManualClosedAsleep(t *testing.T) {
+	ws, s := quickSession(t), manualSession(t)
+	name := streamName(t)
+	x := define(t, create(t, name, sst.WriterConfig{Session: ws}), 8)
+	r, other := attach(t, name, sst.ReaderConfig{Session: s}), attach(t, name, sst.ReaderConfig{Session: s})
+	attachedBy(t, x.w, "native", "native")
+	_ = other
+	waited := async(func() error {
+		_, err := r.BeginStep(context.Background())
+		return err
+	})
+	testutil.Eventually(t, "BeginStep waits", func() bool { return sst.WaitsForStep(r) })
+	for range 1000 { // it has only to lie down
+		runtime.Gosched()
+	}
+	r.Close()
+	select {
+	case err := <-waited:
+		t.Log(err)
+	case <-time.After(5 * time.Second):
+		t.Error("BeginStep sleeps on")
+		s.Close()
+	}
+	// the other, too, while both share the link: its steps come
+	x.must(t)
+	takeStep(t, other)
+}
+
+// TestManualFarHeap: a block of writer rank 1 that lies in the heap would come over a
+// socket: that is refused.
+func TestManualFarHeap(t *testing.T) {
+	c := newCrew(t, 2, sst.WriterConfig{})
+	defer c.close()
+	keeper := attach(t, c.name, sst.ReaderConfig{Params: sst.Params{DataTransport: "evpath", SpeculativePreloadMode: "Off"}}) // keeps the step
+	attachedBy(t, c.writers[0], "evpath")
+	c.step() // nobody looks at memory yet: it lies in the heap
+	r := attach(t, c.name, sst.ReaderConfig{Session: manualSession(t)})
+	st, err := r.BeginStep(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	read := async(func() error {
+		_, err := step.Read[int64](ctx, st, "n")
+		return err
+	})
+	select {
+	case err = <-read:
+	case <-time.After(5 * time.Second):
+		t.Errorf("the read hangs, although the answer is here: %+v", r.Info().Writers[1])
+		cancel()
+		err = <-read
+	}
+	cancel()
+	wants(t, "reading what comes over a socket", err, sst.ErrPlane)
+	st.End()
+	r.Close()
+	keeper.Close()
 }

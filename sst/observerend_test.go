@@ -3,6 +3,8 @@ package sst_test
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"testing"
 
 	"github.com/weft-fabric/weft/sst"
@@ -41,5 +43,39 @@ func TestObserverAtTheEnd(t *testing.T) {
 				beginEOF(t, o)
 			})
 		}
+	}
+}
+
+// TestObserverUnreachable: a rank that cannot be reached is no end of the stream.
+func TestObserverUnreachable(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := netip.MustParseAddrPort(free.Addr().String()).Port()
+	free.Close()
+	c := &crew{t: t, name: streamName(t), part: 8}
+	c.join(2)
+	hidden := newSession(t, sst.SessionConfig{AdvertiseAddr: netip.MustParseAddr("127.0.0.1"), AdvertisePort: port})
+	c.must(c.create(bounded(t), func(rank int) sst.WriterConfig {
+		cfg := sst.WriterConfig{Params: sst.Params{RendezvousReaderCount: none(), DataTransport: "evpath"}}
+		if rank == 1 {
+			cfg.Session = hidden
+		}
+		return cfg
+	}))
+	o := attach(t, c.name, sst.ReaderConfig{Observer: true, Params: sst.Params{DataTransport: "evpath", SpeculativePreloadMode: "Off"}})
+	attachedBy(t, c.writers[0], "evpath")
+	defer c.close()
+	c.step()
+	st, err := o.BeginStep(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.End()
+	_, err = step.Read[int64](bounded(t), st, "n")
+	wants(t, "reading", err, sst.ErrWriterFailed)
+	if errors.Is(err, sst.ErrStepGone) {
+		t.Error("the stream goes on, and the step is still there: rank 1 cannot be reached, which is not what ErrStepGone says")
 	}
 }

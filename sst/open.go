@@ -143,12 +143,12 @@ func (r *Reader) makeMachines(dataContact string) {
 	control := s.issue(1, route{reader: r})
 	data := s.issue(1, route{reader: r, data: true})
 	r.ids = append(control, data...)
-	lost := ErrWriterFailed
+	var gone error
 	if r.cfg.Observer {
-		lost = ErrStepGone
+		gone = ErrStepGone
 	}
 	r.plane = dp.NewNative(dp.NewEvpath(dp.EvpathConfig{
-		ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Watch: r.watchRank, Memory: r.session.cm.Buffer, Lost: lost, MaxEarly: r.session.early, Batch: r.cfg.ReadBatch, Await: s.await,
+		ReaderID: data[0], Rank: r.ranks.rank, Send: r.sendRequest, Watch: r.watchRank, Memory: r.session.cm.Buffer, Lost: ErrWriterFailed, Gone: gone, MaxEarly: r.session.early, Batch: r.cfg.ReadBatch, Await: s.await,
 	}))
 	contact := s.cm.Contact().String()
 	r.member = cp.NewReaderMember(cp.MemberReaderConfig{Leads: r.ranks.rank == 0, Hello: cp.ReaderHello{
@@ -329,7 +329,7 @@ func (r *Reader) forgetAttempt() {
 	for _, l := range r.peers {
 		r.old = append(r.old, l)
 	}
-	r.link, r.near, r.peers, r.leaving = nil, nil, nil, false
+	r.link, r.near, r.peers, r.leaving, r.alone = nil, nil, nil, false, false
 	r.session.forgetConditions(r.conditions)
 	r.conditions = nil
 	r.trying = 0

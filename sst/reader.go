@@ -79,6 +79,7 @@ type Reader struct {
 	agreed   string               // data plane of the whole reader
 	trying   int64                // number of the newest try of routes
 	routes   *routes              // to the writer's memory, nil if there are none
+	alone    bool                 // with ManualProgress: link is near, and the socket of the opening is given up
 	near     carrier.Link         // rank 0: link on which messages go that need no socket, nil if there is none
 	weft     bool                 // the writer is Weft
 	writer   string               // address of writer rank 0

@@ -113,6 +113,9 @@ func (r *Reader) rankLink(ctx context.Context, rank int) (carrier.Link, error) {
 	if l != nil {
 		return l, nil
 	}
+	if r.session.cfg.ManualProgress {
+		return nil, &dp.UnreachableError{Err: fmt.Errorf("what it had no shared memory for comes over a socket, and a session with ManualProgress has none: %w", ErrPlane)}
+	}
 	c, err := cm.ParseContact(contact)
 	if err != nil {
 		return nil, fmt.Errorf("its contact: %w", err)

@@ -63,7 +63,7 @@ func (r *Reader) reachAll(ctx context.Context, contacts []string) *routes {
 	}
 	if r.leader != nil && len(rs.list) > 0 && rs.list[0] != nil {
 		if rs.link, err = r.linkNear(ctx, near, contacts[0]); err != nil && r.session.cfg.ManualProgress {
-			rs.list, rs.why = make([]dp.Route, len(contacts)), fmt.Errorf("messages to writer rank 0: %w", err)
+			rs.unreached(fmt.Errorf("messages to writer rank 0: %w", err))
 		}
 	}
 	return rs
@@ -104,6 +104,12 @@ func (rs *routes) reached() int {
 	return n
 }
 
+// unreached says that no route is of use.
+func (rs *routes) unreached(why error) {
+	clear(rs.list)
+	rs.why = why
+}
+
 // closeRoutes gives routes back. Views stay as they are.
 func (r *Reader) closeRoutes(rs *routes) {
 	for _, p := range rs.peers {
@@ -125,6 +131,9 @@ func (r *Reader) tried(try int64, rs *routes) {
 	r.routes = rs
 	if rs.link != nil && isDone(rs.link.Done()) { // before we had it to be told
 		rs.link = nil
+		if r.session.cfg.ManualProgress {
+			rs.unreached(errors.New("the link for messages was lost"))
+		}
 	}
 	r.answerRoutes(try, rs)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-fabric/weft/sst/internal/carrier"
@@ -42,8 +43,8 @@ type SessionConfig struct {
 	Spin time.Duration
 	// ManualProgress makes a session that has no goroutine of its own once its readers are
 	// open: what comes is taken in by calls of the program that wait. It is for readers
-	// of one rank, of writers whose memory they can look at; all else is refused.
-	// Nobody can connect to it. A call that waits is woken by what comes, and sleeps till then.
+	// of one rank, of writers whose memory they can look at; other streams are refused. QueryStat has
+	// goroutines while it runs. Nobody can connect to it. A call that waits is woken by what comes, and sleeps till then.
 	ManualProgress bool
 	// HandshakeGrace bounds how long Close waits for handshakes that must be
 	// finished lest an ADIOS2 writer hangs; 0 means 60 s.
@@ -88,9 +89,10 @@ type Session struct {
 	early uint64 // bytes that writers may push for steps that they have not announced
 
 	nearMu  sync.Mutex
-	share   native.Config // as tests want it
-	nearby  *near         // nil before it was needed
-	nearErr error         // why there is none
+	share   native.Config                  // as tests want it
+	nearby  *near                          // nil before it was needed
+	nearErr error                          // why there is none
+	asleep  atomic.Pointer[carrier.Fabric] // with ManualProgress: where waits sleep
 
 	mu         sync.Mutex
 	writers    map[int64]*Writer         // by stream number

@@ -71,6 +71,9 @@ func (s *Session) openNear(ctx context.Context) (*near, error) {
 	if n.links, err = carrier.NewFabric(config); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	if s.cfg.ManualProgress {
+		s.asleep.Store(n.links)
+	}
 	return n, nil
 }
 
@@ -90,13 +93,13 @@ func (s *Session) closeLinks() {
 // closeNear ends the rest.
 func (s *Session) closeNear() error {
 	s.nearMu.Lock()
-	defer s.nearMu.Unlock()
-	if s.nearby == nil {
-		return nil
-	}
 	n := s.nearby
 	s.nearby, s.nearErr = nil, ErrClosed
-	return n.Close()
+	s.nearMu.Unlock()
+	if n == nil {
+		return nil
+	}
+	return n.Close() // which may wait for the logger
 }
 
 // readerPlanes are the data planes that a reader asks for. Whether the native one works

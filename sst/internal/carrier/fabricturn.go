@@ -171,6 +171,9 @@ func (f *Fabric) wait(ctx context.Context, done <-chan struct{}) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	if f.over() { // while we waited for the seat
+		return ErrClosed
+	}
 	if err := f.brokenBy(); err != nil {
 		f.rota.turn.Lock()
 		f.handle(nil, nil)

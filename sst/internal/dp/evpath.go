@@ -60,6 +60,9 @@ type EvpathConfig struct {
 	// Lost is what it means that a writer rank cannot be reached, or serves us no
 	// more, if nobody says why.
 	Lost error
+	// Gone, if it is not nil, is what it means instead that a writer rank does not hold a
+	// step any more.
+	Gone error
 	// Grace is how long a read that has failed so waits for somebody to say why
 	// (Fail); 0 means 500 ms.
 	Grace time.Duration

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/weft-fabric/weft/fabric"
 )
 
 // A read that meets a lost connection, or a writer that serves it no more, is
@@ -51,8 +53,12 @@ func (e *Evpath) explained(ctx context.Context, err error) error {
 	if why := e.reason(ctx, lost.rank); why != nil {
 		return fmt.Errorf(text+" (first seen: %w)", lost.step, lost.rank, why, lost.cause)
 	}
-	if e.cfg.Lost != nil {
-		return fmt.Errorf(text+": %w", lost.step, lost.rank, e.cfg.Lost, lost.cause)
+	what := e.cfg.Lost
+	if e.cfg.Gone != nil && (errors.Is(lost.cause, errEmpty) || errors.Is(lost.cause, fabric.ErrKey)) {
+		what = e.cfg.Gone
+	}
+	if what != nil {
+		return fmt.Errorf(text+": %w", lost.step, lost.rank, what, lost.cause)
 	}
 	return err
 }
