@@ -163,8 +163,9 @@ func TestTwoJobsOfOneLauncher(t *testing.T) {
 	testutil.Require(t, testutil.Program("mpirun"))
 	dir := t.TempDir()
 	var jobs []*testutil.Process
-	for range 2 {
-		jobs = append(jobs, testutil.Start(t, "", ompi, "mpirun", "--oversubscribe", "-n", "3", self(t), dir, "name"))
+	for range 2 { // which make a folder for their sessions at the same moment, and one of them fails if it is the same
+		env := append(slices.Clip(ompi), "TMPDIR="+t.TempDir())
+		jobs = append(jobs, testutil.Start(t, "", env, "mpirun", "--oversubscribe", "-n", "3", self(t), dir, "name"))
 	}
 	for _, p := range jobs {
 		if err := p.Wait(); err != nil {
