@@ -64,6 +64,16 @@ func isDone(done <-chan struct{}) bool {
 	}
 }
 
+// waitDone waits until done is closed; the error is the context's.
+func waitDone(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 func (u *linkUse) add(by linkUser) {
 	if u.users == nil {
 		u.users = map[linkUser]int{}
@@ -183,10 +193,8 @@ func (s *Session) dial(ctx context.Context, c cm.Contact, by linkUser) (carrier.
 		if err != nil || s.take(l, by) {
 			return l, err
 		}
-		select {
-		case <-l.Done(): // another stream was closing it, or it has just gone
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := waitDone(ctx, l.Done()); err != nil { // another stream was closing it, or it has just gone
+			return nil, err
 		}
 	}
 }

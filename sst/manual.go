@@ -31,12 +31,7 @@ func (s *Session) manualWrites() error {
 // await waits until done is closed, and meanwhile takes in what comes if nobody else does.
 func (s *Session) await(ctx context.Context, done <-chan struct{}) error {
 	if !s.cfg.ManualProgress {
-		select {
-		case <-done:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		return waitDone(ctx, done)
 	}
 	n, err := s.near(ctx)
 	if err != nil {
@@ -112,12 +107,7 @@ func (r *Reader) standAlone(ctx context.Context, socket carrier.Link) error {
 	if !s.isClosing(socket) {
 		return nil // others need it
 	}
-	select {
-	case <-socket.Done():
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return waitDone(ctx, socket.Done())
 }
 
 // seeOff waits, in a session where nobody else does, until the writer has taken in that we

@@ -684,7 +684,7 @@ func TestFabricWaitDone(t *testing.T) {
 	for range cap(ends) {
 		go func() {
 			for {
-				if err := a.f.Wait(t.Context(), done); err != nil || isOver(done) {
+				if err := a.f.Wait(t.Context(), done); err != nil || isClosed(done) {
 					ends <- err
 					return
 				}
@@ -699,13 +699,4 @@ func TestFabricWaitDone(t *testing.T) {
 		}
 	}
 	_ = a.f.Close()
-}
-
-func isOver(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
 }

@@ -85,11 +85,9 @@ func (f *Fabric) round(ctx context.Context, done <-chan struct{}) {
 	}
 	r := &f.rota
 	r.turn.Lock()
-	select {
-	case <-done:
+	if isClosed(done) {
 		r.turn.Unlock()
 		return
-	default:
 	}
 	r.asked.Store(false)
 	r.waiting.Store(true)
@@ -99,6 +97,15 @@ func (f *Fabric) round(ctx context.Context, done <-chan struct{}) {
 	r.waiting.Store(false)
 	f.handle(r.slept[:n], err)
 	f.giveTurn()
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // giveTurn gives the turn up, and tells the log what has come up meanwhile.
