@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -103,43 +102,21 @@ var (
 )
 
 // measure fills the report.
-func (r *runner) measure(ctx context.Context, rep *report, jobs []job) error {
+func (r *runner) measure(ctx context.Context, rep *report, jobs []job) (err error) {
 	for _, j := range jobs {
 		rep.Lines = append(rep.Lines, line{Row: j.row, Path: j.path})
 	}
-	for round := range r.rounds {
-		load, err := r.begin(ctx, round)
+	do := func(ctx context.Context, round, i int) (string, error) {
+		s, err := r.pair(ctx, jobs[i])
 		if err != nil {
-			return err
+			return "", err
 		}
-		rep.Loads = append(rep.Loads, load)
-		for i, j := range jobs {
-			s, err := r.pair(ctx, j)
-			if err != nil {
-				return fmt.Errorf("round %d, %v: %w", round+1, j, err)
-			}
-			s.Round = round
-			rep.Lines[i].Samples = append(rep.Lines[i].Samples, s)
-			fmt.Fprintf(r.log, "  %-52v %s\n", j, rateString(j.row, s.rate()))
-		}
+		s.Round = round
+		rep.Lines[i].Samples = append(rep.Lines[i].Samples, s)
+		return rateString(jobs[i].row, s.rate()), nil
 	}
-	return nil
-}
-
-// begin begins a round: it looks at the machine, and tells.
-func (c config) begin(ctx context.Context, round int) (load float64, err error) {
-	load, err = measureLoad(ctx, runtime.NumCPU())
-	if err == nil {
-		fmt.Fprintf(c.log, "round %d of %d%s\n", round+1, c.rounds, busyNote(load))
-	}
-	return load, err
-}
-
-func busyNote(load float64) string {
-	if load < busyLoad {
-		return ""
-	}
-	return fmt.Sprintf(" (the machine was BUSY: %.2f processors)", load)
+	rep.Loads, err = rounds[job]{jobs: jobs, do: do}.run(ctx, r.config)
+	return err
 }
 
 // pair runs one writer and one reader, of one rank or of several.

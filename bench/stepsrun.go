@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 )
@@ -51,39 +50,34 @@ func runSteps(ctx context.Context, c config) (*stepsReport, error) {
 
 // measureSteps fills the report. A round in which no step came has no sample. A peer that fails in a row is not asked again for it; one that has not got a plane, for
 // no row of that plane.
-func (r *runner) measureSteps(ctx context.Context, rep *stepsReport, jobs []stepsJob) error {
+func (r *runner) measureSteps(ctx context.Context, rep *stepsReport, jobs []stepsJob) (err error) {
 	for _, j := range jobs {
 		rep.Lines = append(rep.Lines, stepsLine{Row: j.row, Way: j.way})
 	}
-	for round := range r.rounds {
-		load, err := r.begin(ctx, round)
+	do := func(ctx context.Context, round, i int) (string, error) {
+		if rep.Lines[i].Failed != "" {
+			return "failed before", nil
+		}
+		s, err := r.pair(ctx, jobs[i].job())
 		if err != nil {
-			return err
+			return "", err
 		}
-		rep.Loads = append(rep.Loads, load)
-		for i, j := range jobs {
-			if rep.Lines[i].Failed != "" {
-				continue
-			}
-			s, err := r.pair(ctx, j.job())
-			switch {
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case errors.Is(err, errNothing): // slow, or the machine has other things to do: it may be better in another round
-				fmt.Fprintf(r.log, "  %-60v %v\n", j, err)
-			case err != nil && j.way.By == weft:
-				return fmt.Errorf("round %d, %v: %w", round+1, j, err)
-			case err != nil:
-				rep.fail(i, err)
-				fmt.Fprintf(r.log, "  %-60v FAILED: %v\n", j, err)
-			default:
-				s.Round = round
-				rep.Lines[i].Samples = append(rep.Lines[i].Samples, s)
-				fmt.Fprintf(r.log, "  %-60v %s\n", j, rateString(j.row, s.rate()))
-			}
-		}
+		s.Round = round
+		rep.Lines[i].Samples = append(rep.Lines[i].Samples, s)
+		return rateString(jobs[i].row, s.rate()), nil
 	}
-	return nil
+	forgive := func(i int, err error) bool {
+		switch {
+		case errors.Is(err, errNothing): // slow, or the machine has other things to do: it may be better in another round
+			return true
+		case jobs[i].way.By == weft:
+			return false
+		}
+		rep.fail(i, err)
+		return true
+	}
+	rep.Loads, err = rounds[stepsJob]{jobs, do, forgive}.run(ctx, r.config)
+	return err
 }
 
 // fail notes that a peer did not do line i. What it did in earlier rounds does not count.
