@@ -113,7 +113,7 @@ func TestStepsOfWeft(t *testing.T) {
 func TestStepsPeerFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		script, want string
-		failed       int
+		rows         int
 	}{
 		"crash":  {`case $1 in writer) echo first >&2; echo second >&2; exit 5;; *) exec cat;; esac`, "ADIOS2 writer: exit status 5: first", 1},
 		"hang":   {`exec cat`, "a pair hangs: not done after 1", 1},
@@ -130,20 +130,39 @@ func TestStepsPeerFails(t *testing.T) {
 				r.limit = startLimit
 			}
 			rep := &stepsReport{}
-			j := stepsJob{row{Bytes: 8, Queue: 1}, way{By: adios2, Plane: rdma}}
-			jobs := []stepsJob{j, {row{Bytes: 64, Queue: 1}, j.way}}
-			if c.failed == 1 {
-				jobs = jobs[:1]
-			}
+			jobs := []stepsJob{{row{Bytes: 8, Queue: 1}, ways[4]}, {row{Bytes: 64, Queue: 1}, ways[4]}}[:c.rows]
 			if err := r.measureSteps(t.Context(), rep, jobs); err != nil {
 				t.Fatal(err)
 			}
+			var said []string
+			for _, m := range rep.Missing {
+				said = append(said, m.Why)
+			}
 			for _, l := range rep.Lines {
-				if !strings.HasPrefix(l.Failed, c.want) || len(l.Samples) > 0 {
-					t.Errorf("%q, %d samples", l.Failed, len(l.Samples))
+				if l.Failed != "" {
+					said = append(said, l.Failed)
+				}
+				if len(l.Samples) > 0 {
+					t.Errorf("%d samples", len(l.Samples))
 				}
 			}
+			if len(said) != 1 || !strings.HasPrefix(said[0], c.want) {
+				t.Errorf("%q", said)
+			}
 		})
+	}
+}
+
+// A row that was done before its plane was found missing is no line to compare with.
+func TestStepsMissing(t *testing.T) {
+	r := exampleSteps()
+	r.fail(3, fmt.Errorf("%w: gone", errPlane))
+	if best, ok := r.best(r.Lines[0].Row); !ok || best.Way != ways[5] {
+		t.Errorf("%+v", best)
+	}
+	var b strings.Builder
+	if err := writeStepsTable(&b, r); err != nil || strings.Count(b.String(), ways[3].String()) != 1 || strings.Count(b.String(), ways[4].String()) != 1 {
+		t.Errorf("%v\n%s", err, &b)
 	}
 }
 

@@ -3,17 +3,25 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 )
 
 // stepsReport is all that a run of the step rows found out.
 type stepsReport struct {
-	Machine machine     `json:"machine"`
-	Seconds float64     `json:"seconds"`
-	Loads   []float64   `json:"loads"`
-	LeftOut string      `json:"left_out,omitempty"`
-	Lines   []stepsLine `json:"lines"`
+	Machine machine      `json:"machine"`
+	Seconds float64      `json:"seconds"`
+	Loads   []float64    `json:"loads"`
+	LeftOut string       `json:"left_out,omitempty"`
+	Missing []missingWay `json:"missing,omitempty"`
+	Lines   []stepsLine  `json:"lines"`
+}
+
+// missingWay is one that a peer has no plane for, in whatever row.
+type missingWay struct {
+	Way way    `json:"way"`
+	Why string `json:"why"` // in one line
 }
 
 // stepsLine is one way of one row, in all rounds.
@@ -55,7 +63,7 @@ func (r *runner) measureSteps(ctx context.Context, rep *stepsReport, jobs []step
 		rep.Lines = append(rep.Lines, stepsLine{Row: j.row, Way: j.way})
 	}
 	do := func(ctx context.Context, round, i int) (string, error) {
-		if rep.Lines[i].Failed != "" {
+		if rep.failed(i) {
 			return "failed before", nil
 		}
 		s, err := r.pair(ctx, jobs[i].job())
@@ -80,13 +88,26 @@ func (r *runner) measureSteps(ctx context.Context, rep *stepsReport, jobs []step
 	return err
 }
 
-// fail notes that a peer did not do line i. What it did in earlier rounds does not count.
+// fail notes that a peer did not do line i, or that it has not got the plane for it. What it did in earlier rounds does not count.
 func (r *stepsReport) fail(i int, err error) {
-	why, _, _ := strings.Cut(err.Error(), "\n")
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	why, way := strings.TrimPrefix(first, "bench: "), r.Lines[i].Way
+	if !errors.Is(err, errPlane) {
+		r.Lines[i].Failed, r.Lines[i].Samples = why, nil
+		return
+	}
+	r.Missing = append(r.Missing, missingWay{way, why})
 	for k := range r.Lines {
-		l := &r.Lines[k]
-		if k == i || errors.Is(err, errPlane) && l.Way == r.Lines[i].Way {
-			l.Failed, l.Samples = strings.TrimPrefix(why, "bench: "), nil
+		if r.Lines[k].Way == way {
+			r.Lines[k].Samples = nil
 		}
 	}
 }
+
+// missing reports whether a peer has not got the plane of a way.
+func (r *stepsReport) missing(w way) bool {
+	return slices.ContainsFunc(r.Missing, func(m missingWay) bool { return m.Way == w })
+}
+
+// failed reports whether line i is not to be done again.
+func (r *stepsReport) failed(i int) bool { return r.Lines[i].Failed != "" || r.missing(r.Lines[i].Way) }

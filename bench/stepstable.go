@@ -13,7 +13,9 @@ var stepsColumns = []string{"step", "vars", "writers", "queue", "by", "GB/s", "s
 func writeStepsTable(w io.Writer, r *stepsReport) error {
 	cells := [][]string{stepsColumns}
 	for _, l := range r.Lines {
-		cells = append(cells, r.cells(l))
+		if !r.missing(l.Way) {
+			cells = append(cells, r.cells(l))
+		}
 	}
 	_, err := io.WriteString(w, r.caption()+"\n"+markdown(cells))
 	return err
@@ -29,6 +31,9 @@ func (r *stepsReport) caption() string {
 		count(len(r.Loads), "round"), r.Seconds)
 	b.WriteString("CPU is the processor time of all ranks of the writer, and of the reader, after the warm-up: s/GB, of small steps us a step. Memory is the most that one process had\nresident (VmHWM), writer and reader; what both share counts for both.\n")
 	b.WriteString(idleNote(r.Loads))
+	for _, m := range r.Missing {
+		fmt.Fprintf(&b, "%v does not work here: %s\n", m.Way, m.Why)
+	}
 	if r.LeftOut != "" {
 		first, _, _ := strings.Cut(r.LeftOut, "\n")
 		fmt.Fprintf(&b, "**No ADIOS2 here, so only Weft was measured**: %s\n", first)
