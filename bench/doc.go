@@ -31,6 +31,9 @@
 // is fastest in the row. A plane that crashes or hangs (20 s) is a line that says so; one that ADIOS2 has not got here is told of above the table: ADIOS2 itself takes
 // another plane silently, but for a warning that is looked for. Both ends of ADIOS2 see the same /dev/shm, which nobody else sees.
 //
+// How near that is to what the machine can do is seen by the lines "bare": two processes that share memory and count steps in it, and
+// do nothing else but touch the bytes as the line of Weft with the same calls does.
+//
 // # Growth
 //
 // What a step of Weft costs through shared memory with 1 to 10000 variables, with as many blocks of one variable, and with 1 to 64 writer

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -131,8 +132,28 @@ func (r *runner) pair(ctx context.Context, j job) (sample, error) {
 		name: filepath.Join(r.dir, fmt.Sprintf("s%d", r.number)), bytes: j.row.Bytes, queue: j.row.Queue,
 		seconds: r.seconds, warmup: r.seconds * warmup, vars: j.row.vars(), plane: j.row.plane(), access: j.row.Access,
 	}
-	var ends [2]end
-	var started []*process
+	var files []*os.File
+	if j.path.needs(bareMemory) {
+		var err error
+		if files, err = a.bareFiles(); err != nil {
+			return sample{}, err
+		}
+		defer closeFiles(files)
+	}
+	ends, err := r.startEnds(ctx, j, a, files)
+	started := slices.Concat(ends[:]...)
+	if err != nil {
+		cancel(err)
+		for _, p := range started {
+			<-p.done
+		}
+		return sample{}, context.Cause(ctx)
+	}
+	return collect(ends[0], ends[1], all(ctx, cancel, started...))
+}
+
+// startEnds starts the writer and the reader, which get the files. After an error some of them run.
+func (r *runner) startEnds(ctx context.Context, j job, a roleArgs, files []*os.File) (ends [2]end, err error) {
 	for i, role := range []string{"writer", "reader"} {
 		kind, ranks := j.path.Writer, j.row.writers()
 		if i == 1 {
@@ -143,23 +164,19 @@ func (r *runner) pair(ctx context.Context, j job) (sample, error) {
 			a.blocks, a.local = j.row.blocks(), j.row.local()
 		}
 		commands, err := r.commands(ctx, kind, ranks, r.profiled(a, j))
-		for _, cmd := range commands {
-			var p *process
-			if p, err = start(fmt.Sprintf("%s %s", kind, role), cmd); err != nil {
-				break
-			}
-			ends[i], started = append(ends[i], p), append(started, p)
-		}
 		if err != nil {
-			cancel(err)
-			for _, p := range started {
-				<-p.done
+			return ends, err
+		}
+		for _, cmd := range commands {
+			cmd.ExtraFiles = files
+			p, err := start(fmt.Sprintf("%s %s", kind, role), cmd)
+			if err != nil {
+				return ends, err
 			}
-			return sample{}, context.Cause(ctx)
+			ends[i] = append(ends[i], p)
 		}
 	}
-	err := all(ctx, cancel, started...)
-	return collect(ends[0], ends[1], err)
+	return ends, nil
 }
 
 // commands returns what runs one end: a command for each rank of Weft, or one.

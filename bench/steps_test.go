@@ -16,7 +16,7 @@ import (
 func TestStepsPlan(t *testing.T) {
 	everything := regexp.MustCompile("")
 	all := stepsPlan(everything, true)
-	if len(all) != len(stepsRows)*len(ways) {
+	if len(all) != 7*10+8*7 {
 		t.Errorf("%d jobs", len(all))
 	}
 	for _, want := range []string{
@@ -26,19 +26,24 @@ func TestStepsPlan(t *testing.T) {
 		"8 MiB, 10 variables, 4 writers, queue 16, ADIOS2, RDMA",
 		"64 MiB, 1 variable, 1 writer, queue 1, Weft, span → view",
 		"64 MiB, 1 variable, 4 writers, queue 1, ADIOS2, WAN",
+		"64 MiB, 1 variable, 1 writer, queue 1, bare, span → view",
+		"8 B, 1 variable, 1 writer, queue 16, bare, put → view",
 	} {
 		if n := len(stepsPlan(regexp.MustCompile("^"+want+"$"), true)); n != 1 {
 			t.Errorf("%s: %d jobs", want, n)
 		}
 	}
 	for _, j := range stepsPlan(everything, false) {
-		if j.way.By != weft {
+		if !j.ours() {
 			t.Errorf("without peers: %v", j)
 		}
 	}
 	for _, j := range all {
 		if a := j.job(); a.row.Bytes < 8*a.row.vars()*a.row.writers() || a.path != (path{j.way.By, j.way.By}) || a.row.plane() != j.way.Plane {
 			t.Errorf("%v: %+v", j, a)
+		}
+		if j.way.By == bareMemory && (j.row.vars() > 1 || j.row.writers() > 1) {
+			t.Errorf("%v", j)
 		}
 	}
 }
@@ -70,6 +75,7 @@ func exampleSteps() *stepsReport {
 			{Row: small, Way: ways[0], Samples: of(false, 30000, 10000, 20000)},
 			{Row: small, Way: ways[4], Samples: of(false, 100)},
 			{Row: small, Way: ways[5]},
+			{Row: small, Way: ways[9], Samples: of(true, 2_000_000, 1_000_000, 3_000_000)},
 		},
 	}
 	r.fail(4, fmt.Errorf("%w: ADIOS2 writer says: DataPlane \"rdma\" is not available\nmore", errPlane))

@@ -78,7 +78,7 @@ func (r *runner) measureSteps(ctx context.Context, rep *stepsReport, jobs []step
 		switch {
 		case errors.Is(err, errNothing): // slow, or the machine has other things to do: it may be better in another round
 			return true
-		case jobs[i].way.By == weft:
+		case jobs[i].ours():
 			return false
 		}
 		rep.fail(i, err)
