@@ -28,8 +28,11 @@
 // A row is a payload, variables, writer ranks and a queue limit, as above; a line is a row done by Weft or by ADIOS2, on both sides,
 // in one of several ways: Weft shares memory (Put and Get, Put and View, Span and View) or uses sockets, ADIOS2 is told to use each
 // data plane that could work within a node: RDMA over libfabric's shm, UCX over its shm, WAN. The ratio is to the plane of ADIOS2 that
-// is fastest in the row. A plane that ADIOS2 has not got here, that crashes or that hangs (20 s) is a line that says so; ADIOS2 itself takes
+// is fastest in the row. A plane that crashes or hangs (20 s) is a line that says so; one that ADIOS2 has not got here is told of above the table: ADIOS2 itself takes
 // another plane silently, but for a warning that is looked for. Both ends of ADIOS2 see the same /dev/shm, which nobody else sees.
+//
+// How near that is to what the machine can do is seen by the lines "bare": two processes that share memory and count steps in it, and
+// do nothing else but touch the bytes as the line of Weft with the same calls does.
 //
 // # Growth
 //

@@ -143,26 +143,32 @@ func growthPlan(only *regexp.Regexp) (list []growthCurve) {
 	return list
 }
 
+// growthJob is one point of a curve.
+type growthJob struct {
+	curve curve
+	*point
+}
+
+func (j growthJob) String() string { return count(j.N, j.curve.Item) }
+
 // measureGrowth fills the report.
-func (r *runner) measureGrowth(ctx context.Context, rep *growthReport) error {
-	for round := range r.rounds {
-		load, err := r.begin(ctx, round)
-		if err != nil {
-			return err
-		}
-		rep.Loads = append(rep.Loads, load)
-		for _, c := range rep.Curves {
-			for i := range c.Points {
-				p := &c.Points[i]
-				s, err := r.pair(ctx, c.job(p.N))
-				if err != nil {
-					return fmt.Errorf("round %d, %s: %w", round+1, count(p.N, c.Item), err)
-				}
-				s.Round = round
-				p.Samples = append(p.Samples, s)
-				fmt.Fprintf(r.log, "  %-20s %s\n", count(p.N, c.Item), timeString(1/s.rate()))
-			}
+func (r *runner) measureGrowth(ctx context.Context, rep *growthReport) (err error) {
+	var jobs []growthJob
+	for _, c := range rep.Curves {
+		for i := range c.Points {
+			jobs = append(jobs, growthJob{c.curve, &c.Points[i]})
 		}
 	}
-	return nil
+	do := func(ctx context.Context, round, i int) (string, error) {
+		j := jobs[i]
+		s, err := r.pair(ctx, j.curve.job(j.N))
+		if err != nil {
+			return "", err
+		}
+		s.Round = round
+		j.Samples = append(j.Samples, s)
+		return timeString(1 / s.rate()), nil
+	}
+	rep.Loads, err = rounds[growthJob]{jobs: jobs, do: do}.run(ctx, r.config)
+	return err
 }

@@ -129,7 +129,7 @@ func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err err
 	f.SetOutput(stderr)
 	f.IntVar(&c.rounds, "rounds", 0, "how often each pair runs (0: 5, of steps and growth 3)")
 	f.Float64Var(&c.seconds, "seconds", 1.2, "how long each pair is measured in a round")
-	f.StringVar(&c.table, "table", socketsTable, "what is measured: steps over `sockets` against ADIOS2; shm: operations over shared memory against libfabric, and against a bare eventfd where the receiver sleeps; steps: within a node, against each data plane of ADIOS2; growth: what a step costs with the number of variables, blocks and ranks")
+	f.StringVar(&c.table, "table", socketsTable, "what is measured: steps over `sockets` against ADIOS2; shm: operations over shared memory against libfabric, and against a bare eventfd where the receiver sleeps; steps: within a node, against each data plane of ADIOS2, and against bare memory; growth: what a step costs with the number of variables, blocks and ranks")
 	only := f.String("only", "", "measure the rows and paths that match this `regexp`, as \"8 MiB, queue 1, put, get, Weft → ADIOS2\"")
 	f.BoolVar(&asJSON, "json", false, "print JSON, with every sample")
 	f.StringVar(&c.docs, "docs", "", "of growth: write performance.md and its plots into this `folder`, instead of a page without plots to stdout")

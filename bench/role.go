@@ -140,15 +140,22 @@ func runRole(ctx context.Context, w []string) error {
 		}
 		defer stop()
 	}
-	work := readStream
-	if a.role == "writer" {
-		work = writeStream
-	}
-	s, err := work(ctx, a)
+	s, err := a.work()(ctx, a)
 	if err != nil {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(s)
+}
+
+// work is what the role does.
+func (a roleArgs) work() func(context.Context, roleArgs) (said, error) {
+	switch {
+	case a.plane == nothing:
+		return bareStream
+	case a.role == "writer":
+		return writeStream
+	}
+	return readStream
 }
 
 func profileTo(file string) (stop func(), err error) {

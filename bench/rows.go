@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// kind is the software at one end of a stream.
+// kind is the software at one end of a stream. There is also bareMemory.
 type kind string
 
 const (
@@ -48,7 +48,7 @@ const (
 	inPlace access = "span, view"
 )
 
-// plane is how data get from the writer to the reader: a value of DataTransport.
+// plane is how data get from the writer to the reader: a value of DataTransport, or no plane at all.
 type plane string
 
 const (
@@ -56,6 +56,7 @@ const (
 	native  plane = "native" // of Weft
 	rdma    plane = "RDMA"   // of ADIOS2: by libfabric
 	ucx     plane = "UCX"    // of ADIOS2
+	nothing plane = "none"   // of bareMemory
 )
 
 // env is what programs of ADIOS2 need in their environment so that the plane works within a node.
@@ -65,7 +66,7 @@ func (p plane) env() []string {
 		return []string{"FABRIC_PROVIDER=shm", "FABRIC_IFACE=shm"}
 	case ucx:
 		return []string{"UCX_TLS=shm,self", "SST_UCX_PROGRESS_THREAD=1", "UCX_POSIX_USE_PROC_LINK=n"}
-	case sockets, native:
+	case sockets, native, nothing:
 	}
 	return nil
 }

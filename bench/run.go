@@ -10,7 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -103,43 +103,21 @@ var (
 )
 
 // measure fills the report.
-func (r *runner) measure(ctx context.Context, rep *report, jobs []job) error {
+func (r *runner) measure(ctx context.Context, rep *report, jobs []job) (err error) {
 	for _, j := range jobs {
 		rep.Lines = append(rep.Lines, line{Row: j.row, Path: j.path})
 	}
-	for round := range r.rounds {
-		load, err := r.begin(ctx, round)
+	do := func(ctx context.Context, round, i int) (string, error) {
+		s, err := r.pair(ctx, jobs[i])
 		if err != nil {
-			return err
+			return "", err
 		}
-		rep.Loads = append(rep.Loads, load)
-		for i, j := range jobs {
-			s, err := r.pair(ctx, j)
-			if err != nil {
-				return fmt.Errorf("round %d, %v: %w", round+1, j, err)
-			}
-			s.Round = round
-			rep.Lines[i].Samples = append(rep.Lines[i].Samples, s)
-			fmt.Fprintf(r.log, "  %-52v %s\n", j, rateString(j.row, s.rate()))
-		}
+		s.Round = round
+		rep.Lines[i].Samples = append(rep.Lines[i].Samples, s)
+		return rateString(jobs[i].row, s.rate()), nil
 	}
-	return nil
-}
-
-// begin begins a round: it looks at the machine, and tells.
-func (c config) begin(ctx context.Context, round int) (load float64, err error) {
-	load, err = measureLoad(ctx, runtime.NumCPU())
-	if err == nil {
-		fmt.Fprintf(c.log, "round %d of %d%s\n", round+1, c.rounds, busyNote(load))
-	}
-	return load, err
-}
-
-func busyNote(load float64) string {
-	if load < busyLoad {
-		return ""
-	}
-	return fmt.Sprintf(" (the machine was BUSY: %.2f processors)", load)
+	rep.Loads, err = rounds[job]{jobs: jobs, do: do}.run(ctx, r.config)
+	return err
 }
 
 // pair runs one writer and one reader, of one rank or of several.
@@ -154,8 +132,28 @@ func (r *runner) pair(ctx context.Context, j job) (sample, error) {
 		name: filepath.Join(r.dir, fmt.Sprintf("s%d", r.number)), bytes: j.row.Bytes, queue: j.row.Queue,
 		seconds: r.seconds, warmup: r.seconds * warmup, vars: j.row.vars(), plane: j.row.plane(), access: j.row.Access,
 	}
-	var ends [2]end
-	var started []*process
+	var files []*os.File
+	if j.path.needs(bareMemory) {
+		var err error
+		if files, err = a.bareFiles(); err != nil {
+			return sample{}, err
+		}
+		defer closeFiles(files)
+	}
+	ends, err := r.startEnds(ctx, j, a, files)
+	started := slices.Concat(ends[:]...)
+	if err != nil {
+		cancel(err)
+		for _, p := range started {
+			<-p.done
+		}
+		return sample{}, context.Cause(ctx)
+	}
+	return collect(ends[0], ends[1], all(ctx, cancel, started...))
+}
+
+// startEnds starts the writer and the reader, which get the files. After an error some of them run.
+func (r *runner) startEnds(ctx context.Context, j job, a roleArgs, files []*os.File) (ends [2]end, err error) {
 	for i, role := range []string{"writer", "reader"} {
 		kind, ranks := j.path.Writer, j.row.writers()
 		if i == 1 {
@@ -166,23 +164,19 @@ func (r *runner) pair(ctx context.Context, j job) (sample, error) {
 			a.blocks, a.local = j.row.blocks(), j.row.local()
 		}
 		commands, err := r.commands(ctx, kind, ranks, r.profiled(a, j))
-		for _, cmd := range commands {
-			var p *process
-			if p, err = start(fmt.Sprintf("%s %s", kind, role), cmd); err != nil {
-				break
-			}
-			ends[i], started = append(ends[i], p), append(started, p)
-		}
 		if err != nil {
-			cancel(err)
-			for _, p := range started {
-				<-p.done
+			return ends, err
+		}
+		for _, cmd := range commands {
+			cmd.ExtraFiles = files
+			p, err := start(fmt.Sprintf("%s %s", kind, role), cmd)
+			if err != nil {
+				return ends, err
 			}
-			return sample{}, context.Cause(ctx)
+			ends[i] = append(ends[i], p)
 		}
 	}
-	err := all(ctx, cancel, started...)
-	return collect(ends[0], ends[1], err)
+	return ends, nil
 }
 
 // commands returns what runs one end: a command for each rank of Weft, or one.

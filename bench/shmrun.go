@@ -73,35 +73,28 @@ func runShm(ctx context.Context, c config) (*shmReport, error) {
 }
 
 // measure fills the report. A peer that fails is noted: it may crash where Weft does not.
-func (r *shmRunner) measure(ctx context.Context, rep *shmReport, jobs []shmJob) error {
+func (r *shmRunner) measure(ctx context.Context, rep *shmReport, jobs []shmJob) (err error) {
 	for _, j := range jobs {
 		rep.Lines = append(rep.Lines, shmLine{Row: j.row, By: j.by})
 	}
-	for round := range r.rounds {
-		load, err := r.begin(ctx, round)
+	do := func(ctx context.Context, round, i int) (string, error) {
+		s, err := r.job(ctx, jobs[i])
 		if err != nil {
-			return err
+			return "", err
 		}
-		rep.Loads = append(rep.Loads, load)
-		for i, j := range jobs {
-			l := &rep.Lines[i]
-			s, err := r.job(ctx, j)
-			switch {
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case err != nil && j.ours():
-				return fmt.Errorf("round %d, %v: %w", round+1, j, err)
-			case err != nil:
-				l.Failed++
-				fmt.Fprintf(r.log, "  %-60v FAILED: %v\n", j, err)
-			default:
-				s.Round = round
-				l.Samples = append(l.Samples, s)
-				fmt.Fprintf(r.log, "  %-60v %s\n", j, valueString(j.row.Metric, s.Value))
-			}
-		}
+		s.Round = round
+		rep.Lines[i].Samples = append(rep.Lines[i].Samples, s)
+		return valueString(jobs[i].row.Metric, s.Value), nil
 	}
-	return nil
+	forgive := func(i int, _ error) bool {
+		if jobs[i].ours() {
+			return false
+		}
+		rep.Lines[i].Failed++
+		return true
+	}
+	rep.Loads, err = rounds[shmJob]{jobs, do, forgive}.run(ctx, r.config)
+	return err
 }
 
 // jobLimit is how long one may take.

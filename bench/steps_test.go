@@ -16,7 +16,7 @@ import (
 func TestStepsPlan(t *testing.T) {
 	everything := regexp.MustCompile("")
 	all := stepsPlan(everything, true)
-	if len(all) != len(stepsRows)*len(ways) {
+	if len(all) != 7*10+8*7 {
 		t.Errorf("%d jobs", len(all))
 	}
 	for _, want := range []string{
@@ -26,19 +26,24 @@ func TestStepsPlan(t *testing.T) {
 		"8 MiB, 10 variables, 4 writers, queue 16, ADIOS2, RDMA",
 		"64 MiB, 1 variable, 1 writer, queue 1, Weft, span → view",
 		"64 MiB, 1 variable, 4 writers, queue 1, ADIOS2, WAN",
+		"64 MiB, 1 variable, 1 writer, queue 1, bare, span → view",
+		"8 B, 1 variable, 1 writer, queue 16, bare, put → view",
 	} {
 		if n := len(stepsPlan(regexp.MustCompile("^"+want+"$"), true)); n != 1 {
 			t.Errorf("%s: %d jobs", want, n)
 		}
 	}
 	for _, j := range stepsPlan(everything, false) {
-		if j.way.By != weft {
+		if !j.ours() {
 			t.Errorf("without peers: %v", j)
 		}
 	}
 	for _, j := range all {
 		if a := j.job(); a.row.Bytes < 8*a.row.vars()*a.row.writers() || a.path != (path{j.way.By, j.way.By}) || a.row.plane() != j.way.Plane {
 			t.Errorf("%v: %+v", j, a)
+		}
+		if j.way.By == bareMemory && (j.row.vars() > 1 || j.row.writers() > 1) {
+			t.Errorf("%v", j)
 		}
 	}
 }
@@ -70,6 +75,7 @@ func exampleSteps() *stepsReport {
 			{Row: small, Way: ways[0], Samples: of(false, 30000, 10000, 20000)},
 			{Row: small, Way: ways[4], Samples: of(false, 100)},
 			{Row: small, Way: ways[5]},
+			{Row: small, Way: ways[9], Samples: of(true, 2_000_000, 1_000_000, 3_000_000)},
 		},
 	}
 	r.fail(4, fmt.Errorf("%w: ADIOS2 writer says: DataPlane \"rdma\" is not available\nmore", errPlane))
@@ -113,7 +119,7 @@ func TestStepsOfWeft(t *testing.T) {
 func TestStepsPeerFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		script, want string
-		failed       int
+		rows         int
 	}{
 		"crash":  {`case $1 in writer) echo first >&2; echo second >&2; exit 5;; *) exec cat;; esac`, "ADIOS2 writer: exit status 5: first", 1},
 		"hang":   {`exec cat`, "a pair hangs: not done after 1", 1},
@@ -130,20 +136,39 @@ func TestStepsPeerFails(t *testing.T) {
 				r.limit = startLimit
 			}
 			rep := &stepsReport{}
-			j := stepsJob{row{Bytes: 8, Queue: 1}, way{By: adios2, Plane: rdma}}
-			jobs := []stepsJob{j, {row{Bytes: 64, Queue: 1}, j.way}}
-			if c.failed == 1 {
-				jobs = jobs[:1]
-			}
+			jobs := []stepsJob{{row{Bytes: 8, Queue: 1}, ways[4]}, {row{Bytes: 64, Queue: 1}, ways[4]}}[:c.rows]
 			if err := r.measureSteps(t.Context(), rep, jobs); err != nil {
 				t.Fatal(err)
 			}
+			var said []string
+			for _, m := range rep.Missing {
+				said = append(said, m.Why)
+			}
 			for _, l := range rep.Lines {
-				if !strings.HasPrefix(l.Failed, c.want) || len(l.Samples) > 0 {
-					t.Errorf("%q, %d samples", l.Failed, len(l.Samples))
+				if l.Failed != "" {
+					said = append(said, l.Failed)
+				}
+				if len(l.Samples) > 0 {
+					t.Errorf("%d samples", len(l.Samples))
 				}
 			}
+			if len(said) != 1 || !strings.HasPrefix(said[0], c.want) {
+				t.Errorf("%q", said)
+			}
 		})
+	}
+}
+
+// A row that was done before its plane was found missing is no line to compare with.
+func TestStepsMissing(t *testing.T) {
+	r := exampleSteps()
+	r.fail(3, fmt.Errorf("%w: gone", errPlane))
+	if best, ok := r.best(r.Lines[0].Row); !ok || best.Way != ways[5] {
+		t.Errorf("%+v", best)
+	}
+	var b strings.Builder
+	if err := writeStepsTable(&b, r); err != nil || strings.Count(b.String(), ways[3].String()) != 1 || strings.Count(b.String(), ways[4].String()) != 1 {
+		t.Errorf("%v\n%s", err, &b)
 	}
 }
 

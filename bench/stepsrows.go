@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -11,7 +10,7 @@ import (
 type way struct {
 	By     kind   `json:"by"`
 	Plane  plane  `json:"plane"`
-	Access access `json:"access,omitempty"` // of Weft
+	Access access `json:"access,omitempty"` // of Weft, and of bareMemory
 }
 
 func (w way) String() string {
@@ -34,6 +33,9 @@ var ways = []way{
 	{By: adios2, Plane: rdma},
 	{By: adios2, Plane: sockets},
 	{weft, sockets, copying},
+	{bareMemory, nothing, copying},
+	{bareMemory, nothing, viewing},
+	{bareMemory, nothing, inPlace},
 }
 
 // stepsRows is what a run measures unless -only says otherwise. All have one reader. Not all values of the parameters
@@ -74,12 +76,23 @@ func (j stepsJob) job() job {
 	return job{r, path{j.way.By, j.way.By}}
 }
 
+// ours reports whether we do it ourselves.
+func (j stepsJob) ours() bool { return j.way.By != adios2 }
+
+// can reports whether the row can be done so. Bare memory has no names and no ranks; more variables of it are the same bytes.
+func (j stepsJob) can() bool {
+	return j.way.By != bareMemory || j.row.vars() == 1 && j.row.writers() == 1
+}
+
 // stepsPlan lists the jobs of a round: all ways of a row after each other.
 func stepsPlan(only *regexp.Regexp, peers bool) (jobs []stepsJob) {
 	for _, r := range stepsRows {
 		for _, w := range ways {
-			jobs = append(jobs, stepsJob{r, w})
+			j := stepsJob{r, w}
+			if j.can() && (peers || j.ours()) && only.MatchString(j.String()) {
+				jobs = append(jobs, j)
+			}
 		}
 	}
-	return slices.DeleteFunc(jobs, func(j stepsJob) bool { return j.way.By == adios2 && !peers || !only.MatchString(j.String()) })
+	return jobs
 }

@@ -13,7 +13,9 @@ var stepsColumns = []string{"step", "vars", "writers", "queue", "by", "GB/s", "s
 func writeStepsTable(w io.Writer, r *stepsReport) error {
 	cells := [][]string{stepsColumns}
 	for _, l := range r.Lines {
-		cells = append(cells, r.cells(l))
+		if !r.missing(l.Way) {
+			cells = append(cells, r.cells(l))
+		}
 	}
 	_, err := io.WriteString(w, r.caption()+"\n"+markdown(cells))
 	return err
@@ -25,13 +27,17 @@ func (r *stepsReport) caption() string {
 	fmt.Fprintf(&b, "%s\n\n", r.Machine)
 	b.WriteString("Steps within the node; the writers fill, the one reader sums and checks, every byte. Each rank is a process.\n")
 	b.WriteString("Weft shares memory (DataTransport=native) where it does not say sockets. ADIOS2 has RDMA with FABRIC_PROVIDER=shm and FABRIC_IFACE=shm, UCX with UCX_TLS=shm,self,\nSST_UCX_PROGRESS_THREAD=1 and UCX_POSIX_USE_PROC_LINK=n, and WAN, which is sockets; both of its ends see the same /dev/shm.\n")
+	b.WriteString("Bare is the bound of the machine: two processes that share memory for the steps, and wait for each other by counters there, at which each looks for a while before it sleeps (eventfd). They fill, copy, sum\nand check as the others do, but have no protocol, no metadata, and no way to go on when something fails. Several variables or writers would be the same bytes, so such rows have none.\n")
 	fmt.Fprintf(&b, "%s of %g s for each line, interleaved; median, least and greatest. The ratio is that of each round, to the plane of ADIOS2 that has the highest median in the row.\n",
 		count(len(r.Loads), "round"), r.Seconds)
 	b.WriteString("CPU is the processor time of all ranks of the writer, and of the reader, after the warm-up: s/GB, of small steps us a step. Memory is the most that one process had\nresident (VmHWM), writer and reader; what both share counts for both.\n")
 	b.WriteString(idleNote(r.Loads))
+	for _, m := range r.Missing {
+		fmt.Fprintf(&b, "%v does not work here: %s\n", m.Way, m.Why)
+	}
 	if r.LeftOut != "" {
 		first, _, _ := strings.Cut(r.LeftOut, "\n")
-		fmt.Fprintf(&b, "**No ADIOS2 here, so only Weft was measured**: %s\n", first)
+		fmt.Fprintf(&b, "**No ADIOS2 here, so there are no ratios**: %s\n", first)
 	}
 	return b.String()
 }
@@ -93,7 +99,7 @@ func (l stepsLine) costs() []string {
 		writer, reader = append(writer, w*us), append(reader, r*us)
 	}
 	memory := (line{Row: l.Row, Samples: l.Samples}).costs()[1]
-	return []string{fmt.Sprintf("%.1f, %.1f us", summarize(writer).Median, summarize(reader).Median), memory}
+	return []string{digits(summarize(writer).Median) + ", " + digits(summarize(reader).Median) + " us", memory}
 }
 
 // gbString shows what is large and what is small.
