@@ -51,6 +51,14 @@ func LimitRetries(c syscall.RawConn, limit time.Duration) error {
 	})
 }
 
+// SetCongestion chooses the congestion control of a TCP connection, by the kernel's
+// name for it. Programs may choose those of net.ipv4.tcp_allowed_congestion_control.
+func SetCongestion(c syscall.RawConn, name string) error {
+	return control(c, "TCP_CONGESTION", func(fd int) error {
+		return unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
+	})
+}
+
 // Unanswered tells what a TCP connection has sent, or is to send, and no answer
 // has come to yet.
 func Unanswered(c syscall.RawConn) (TCPUnanswered, error) {

@@ -20,6 +20,9 @@ func (*QuickAcker) Acknowledge() error { return errors.ErrUnsupported }
 // LimitRetries fails.
 func LimitRetries(syscall.RawConn, time.Duration) error { return errors.ErrUnsupported }
 
+// SetCongestion fails.
+func SetCongestion(syscall.RawConn, string) error { return errors.ErrUnsupported }
+
 // Unanswered fails.
 func Unanswered(syscall.RawConn) (TCPUnanswered, error) {
 	return TCPUnanswered{}, errors.ErrUnsupported

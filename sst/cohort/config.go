@@ -91,6 +91,7 @@ func (c *TCPConfig) tune(conn net.Conn) {
 	if t, ok := conn.(*net.TCPConn); ok {
 		// A failure means that the connection is gone, which the next read tells.
 		_ = t.SetKeepAliveConfig(c.keepAlive())
+		_ = tcp.TuneWithinHost(t) // if not, it is slower
 	}
 }
 

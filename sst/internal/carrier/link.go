@@ -11,6 +11,7 @@ import (
 	"github.com/weft-fabric/weft/internal/wire/cm"
 	"github.com/weft-fabric/weft/internal/wire/ffs"
 	"github.com/weft-fabric/weft/sst/internal/hostwatch"
+	"github.com/weft-fabric/weft/sst/internal/tcp"
 )
 
 // linkState is the life of a link: it only moves forward.
@@ -85,6 +86,7 @@ func newLink(owner *CM, conn *net.TCPConn, reader *inflow, p peer) *link {
 	l.watch = hostwatch.New(conn, owner.config.keepAlive(), l.Abort)
 	l.read.readyFn, l.read.pollFn = l.ready, l.pollNow
 	l.initDirect()
+	_ = tcp.TuneWithinHost(conn) // if not, it is slower
 	if owner.config.Place != nil && reader.source.raw != nil {
 		reader.SetPlace(l.place)
 	}

@@ -9,10 +9,11 @@ import (
 // for each costs several times what the write does. What the kernel does not take
 // at once is left to that goroutine, so Send never waits.
 
-// maxDirect is the most that a Send writes itself, in bytes of parts. It copies
-// them into one piece first; and what takes the kernel long is not for a caller
-// who may hold a lock.
-const maxDirect = 16 << 10
+// maxDirect is the most that a Send writes itself, in bytes of parts: a block of
+// 64 KiB and what belongs to it. It copies them into one piece first; and what takes
+// the kernel longer than it takes to wake a goroutine is not for a caller who may
+// hold a lock.
+const maxDirect = 96 << 10
 
 // initDirect prepares writes of Send. Without a raw connection, or where ReadNow's
 // counterpart is missing, the writing goroutine does all.

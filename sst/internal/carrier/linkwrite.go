@@ -12,9 +12,10 @@ import (
 
 // Bounds of one write.
 const (
-	maxVec        = 512     // slices
-	maxWriteBytes = 1 << 20 // bytes before a large record
-	maxSpare      = 1024    // records of queue memory that are kept for the next round
+	maxVec        = 512      // slices
+	maxWriteBytes = 1 << 20  // bytes before a large record
+	maxBehind     = 16 << 10 // bytes of a record that follows a large one
+	maxSpare      = 1024     // records of queue memory that are kept for the next round
 )
 
 // writing is what only who writes touches: the one who has set busy.
@@ -138,7 +139,7 @@ func (l *link) gather(rest []Record) int {
 // small reports whether a record may follow a large one in the same write: the
 // metadata of a step go out behind its data, and the peer should not have to wake
 // for them once more.
-func small(r Record) bool { return partsSize(r.Parts) <= maxDirect }
+func small(r Record) bool { return partsSize(r.Parts) <= maxBehind }
 
 // compose adds the units of one record to vec and returns the record's size.
 func (l *link) compose(r Record) int {
