@@ -55,8 +55,12 @@ func (c *cohortLink) send(m cp.Message, to ...int) {
 		return
 	}
 	b := cp.AppendMessage(nil, m)
+	send := c.channel.Send
+	if d, ok := c.channel.(cohort.Delayer); ok && waits(m) {
+		send = d.SendLater
+	}
 	for _, rank := range to {
-		err := c.channel.Send(rank, b)
+		err := send(rank, b)
 		if err == nil || errors.Is(err, cohort.ErrRankGone) || errors.Is(err, cohort.ErrClosed) {
 			continue
 		}
@@ -69,6 +73,13 @@ func (c *cohortLink) send(m cp.Message, to ...int) {
 		}
 		c.undelivered(rank, err)
 	}
+}
+
+// waits reports whether a message may wait for the next one. Ranks are told of a step that
+// they can let go with the verdict on another one, mostly.
+func waits(m cp.Message) bool {
+	_, free := m.(*cp.Free)
+	return free
 }
 
 // sayFailed tells the others that this rank cannot go on: rank 0 passes it on.
@@ -120,6 +131,9 @@ func (c *cohortLink) leave() {
 
 // cohortHandler is the owner as its channel sees it.
 type cohortHandler struct{ end cohortEnd }
+
+// Quick implements cohort.QuickHandler: a stream takes its lock, and sends.
+func (h cohortHandler) Quick() {}
 
 // Message implements cohort.Handler.
 func (h cohortHandler) Message(from int, b []byte) {

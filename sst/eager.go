@@ -24,18 +24,19 @@ func (s *Session) spin() time.Duration {
 // the wait before was over within that moment: who waits for a slow peer sleeps.
 // It is safe for concurrent use.
 type eager struct {
-	most time.Duration
-	fast atomic.Bool // the last wait was short
+	most  time.Duration
+	peers int         // processes that the wait is for, not known: 0
+	fast  atomic.Bool // the last wait was short
 }
 
 // poller is a link to read from.
 type poller interface{ Poll() bool }
 
 // wait reads from l until changed is closed, for so long at most, and reports
-// whether it is. A nil l has nothing to read; another processor must be there for
-// the peer.
+// whether it is. A nil l has nothing to read; and it does not, unless processors are
+// there for us and all peers, who may live here: it would take one from them.
 func (e *eager) wait(ctx context.Context, l poller, changed <-chan struct{}) bool {
-	if l == nil || !e.fast.Load() || !others() {
+	if l == nil || !e.fast.Load() || !roomFor(e.peers) {
 		return false
 	}
 	for began := time.Now(); ctx.Err() == nil && time.Since(began) < e.most; {
@@ -48,8 +49,8 @@ func (e *eager) wait(ctx context.Context, l poller, changed <-chan struct{}) boo
 	return false
 }
 
-// others reports whether there is a processor for somebody else.
-func others() bool { return min(runtime.GOMAXPROCS(0), runtime.NumCPU()) > 1 }
+// roomFor reports whether there is a processor for each of so many others, one at least.
+func roomFor(peers int) bool { return runtime.GOMAXPROCS(0) > 1 && runtime.NumCPU() > max(peers, 1) }
 
 // end is told that a wait is over, and when it began.
 func (e *eager) end(began time.Time) { e.fast.Store(time.Since(began) < e.most) }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 )
 
 // pollLink is a poller that brings something at a certain poll.
@@ -25,7 +27,7 @@ func (l *pollLink) Poll() bool {
 // long.
 func TestEager(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	if !others() {
+	if !roomFor(1) {
 		t.Skip("this machine has one processor only: nobody waits eagerly")
 	}
 	ctx := t.Context()
@@ -58,10 +60,25 @@ func TestEager(t *testing.T) {
 	if e.wait(ctx, nil, nil) {
 		t.Error("without a link")
 	}
-	runtime.GOMAXPROCS(1)
+	e.peers = runtime.NumCPU()
 	l := &pollLink{at: 1, changed: make(chan struct{})}
 	if e.wait(ctx, l, l.changed) || l.polls > 0 {
+		t.Error("it takes a processor that one of its peers needs")
+	}
+	e.peers = 0
+	runtime.GOMAXPROCS(1)
+	if e.wait(ctx, l, l.changed) || l.polls > 0 {
 		t.Error("it takes the only processor from the peer")
+	}
+}
+
+// TestProcesses: ranks that have one contact are one process.
+func TestProcesses(t *testing.T) {
+	list := []sstmsg.CPWriter{{Contact: "a", WriterID: 1}, {Contact: "b", WriterID: 2}, {Contact: "a", WriterID: 3}}
+	for n, want := range []int{0, 1, 2, 2} {
+		if got := processes(list[:n]); got != want {
+			t.Errorf("%d processes of %d ranks, want %d", got, n, want)
+		}
 	}
 }
 
@@ -80,7 +97,7 @@ func TestEagerLearns(t *testing.T) {
 // message is there; without any, a wait sleeps at once, and is never taken for short.
 func TestSpin(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	if !others() {
+	if !roomFor(1) {
 		t.Skip("this machine has one processor only: nobody waits eagerly")
 	}
 	for spin, want := range map[time.Duration]time.Duration{0: defaultSpin, time.Hour: time.Hour, -1: 0} {

@@ -352,6 +352,7 @@ func (r *Reader) phase() string {
 // accepted takes the writer's response in. The caller holds mu.
 func (r *Reader) accepted(m *cp.ReaderOpened) {
 	r.response, r.weft, r.writer, r.release = m.Response, m.Weft, m.Writer, m.Release
+	r.eager.peers = r.ranks.size - 1 + processes(m.Response.CP)
 	r.far = make([]carrier.Link, len(m.Response.CP))
 	ids := make([]int64, len(m.Response.Evpath))
 	for i, w := range m.Response.Evpath {
@@ -360,4 +361,13 @@ func (r *Reader) accepted(m *cp.ReaderOpened) {
 	r.plane.Attach(ids)
 	r.useRoutes(m.Plane)
 	r.decoder = step.NewDecoder(step.DecoderConfig{ColumnMajor: m.Response.Params.IsRowMajor == 0})
+}
+
+// processes counts those of a writer's ranks: each has one contact.
+func processes(ranks []sstmsg.CPWriter) int {
+	contacts := map[string]struct{}{}
+	for i := range ranks {
+		contacts[ranks[i].Contact] = struct{}{}
+	}
+	return len(contacts)
 }

@@ -196,7 +196,7 @@ func (w *Writer) prepare(ctx context.Context) (err error) {
 	if err := w.session.manualWrites(); err != nil {
 		return err
 	}
-	w.eager.most = w.session.spin()
+	w.eager.most, w.eager.peers = w.session.spin(), w.ranks.size // the other ranks, and a reader
 	if err := w.openArena(ctx); err != nil {
 		return err
 	}

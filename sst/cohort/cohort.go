@@ -80,6 +80,14 @@ type Flusher interface {
 	Flush(ctx context.Context) error
 }
 
+// Delayer is a Channel that can put a message off. To wake a process costs more than to
+// tell it something: what is in no hurry waits a moment for what is.
+type Delayer interface {
+	// SendLater is Send for a message that may wait until the next one goes to its rank,
+	// but no longer than some milliseconds. The order is kept.
+	SendLater(to int, msg []byte) error
+}
+
 // Handler is told what comes in on a channel. Calls come one at a time, with no
 // lock held, on a goroutine of the cohort; they may Send and Close the channel,
 // but must not block for long.
@@ -97,4 +105,13 @@ type Handler interface {
 	// are out of reach with it, and are not reported one by one. The error wraps
 	// ErrRankGone.
 	Lost(rank int, err error)
+}
+
+// QuickHandler is a Handler whose calls never wait for anything but a lock that is held
+// for moments. A cohort may then call it on the goroutine that reads from the rank, which
+// saves a hand-over for each message; what else comes from that rank waits meanwhile.
+type QuickHandler interface {
+	Handler
+	// Quick does nothing.
+	Quick()
 }

@@ -39,6 +39,8 @@ func TestConformance(t *testing.T) {
 				{"close with open channels", conformCloseOpen},
 				{"slow handler", conformSlowHandler},
 				{"flush", conformFlush},
+				{"later", conformLater},
+				{"quick handler", conformQuick},
 			} {
 				t.Run(c.name, func(t *testing.T) { c.run(t, m) })
 			}

@@ -20,6 +20,10 @@ const (
 	frameFlushed = 8 // all up to a frameFlush has arrived, each in its turn. No ID, no body
 )
 
+// frameRest is for queues only: the rest of frames whose first bytes are written. It has
+// no header.
+const frameRest = 0
+
 // Limits of frames that are not messages.
 const (
 	frameHeader = 16
@@ -39,6 +43,9 @@ type frame struct {
 
 // appendHeader appends all but the body.
 func (f *frame) appendHeader(b []byte) []byte {
+	if f.kind == frameRest {
+		return b
+	}
 	b = binary.LittleEndian.AppendUint32(b, f.kind)
 	b = binary.LittleEndian.AppendUint32(b, f.id)
 	return binary.LittleEndian.AppendUint64(b, uint64(len(f.body)))

@@ -32,11 +32,19 @@ func (k key) cost() int { return channelCost + len(k.name) }
 // hub's own methods.
 type mover interface {
 	joined(c *channel)
-	message(to int, c *channel, msg []byte) error
+	message(to int, c *channel, msg []byte, u urgency) error
 	left(c *channel)
 	// flush returns channels that are closed as what was sent so far arrives.
 	flush() []<-chan struct{}
 }
+
+// urgency is how soon a message is to go out.
+type urgency uint8
+
+const (
+	now   urgency = iota
+	later         // with the next one to its rank, or after a moment
+)
 
 // hub holds the channels of one rank, whatever carries the messages. It knows
 // which ranks have left which channel and which are gone.
@@ -110,6 +118,7 @@ func (h *hub) Join(name string, handler Handler) (Channel, error) {
 	h.lastID++
 	c.id = h.lastID
 	c.handler = handler
+	_, c.quick = handler.(QuickHandler)
 	h.mover.joined(c)
 	c.rouse()
 	return c, nil
@@ -147,8 +156,8 @@ func (h *hub) find(k key) *channel {
 }
 
 // deliver takes in a message of a rank. It returns the channel, if the channel is
-// open, so that whoever reads from a network can wait until it has room. The
-// caller holds mu.
+// open: the caller, who holds mu, sees to it that the message is handled, and if it
+// reads from a network, it can wait until the channel has room.
 func (h *hub) deliver(from int, k key, msg []byte) (*channel, error) {
 	c := h.find(k)
 	if c == nil || c.closed {
@@ -161,7 +170,7 @@ func (h *hub) deliver(from int, k key, msg []byte) (*channel, error) {
 				ErrLimit, h.kept, h.rank, k.name, k.n)
 		}
 	}
-	c.push(event{from: from, msg: msg})
+	c.add(event{from: from, msg: msg})
 	return c, nil
 }
 

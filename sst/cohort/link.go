@@ -32,8 +32,9 @@ const (
 	linkDown              // the connection is closed
 )
 
-// link is a connection to a rank whose handshake is done. One goroutine reads and
-// one writes; both sleep in the kernel while nothing moves.
+// link is a connection to a rank whose handshake is done. One goroutine reads, and
+// calls handlers; one writes what does not go out at once (linkdirect.go). Both sleep
+// in the kernel while nothing moves.
 type link struct {
 	owner *tcpRank
 	conn  net.Conn
@@ -50,7 +51,9 @@ type link struct {
 	gone  error      // the host has vanished
 	state linkState
 	queue []frame
+	busy  bool            // the writing goroutine has frames in hand
 	asked []chan struct{} // one for each frameFlush without an answer
+	direct
 }
 
 func newLink(owner *tcpRank, conn net.Conn, rank int) *link {
@@ -64,6 +67,7 @@ func newLink(owner *tcpRank, conn net.Conn, rank int) *link {
 	}
 	if c, ok := conn.(*net.TCPConn); ok {
 		l.watch = hostwatch.New(c, owner.config.keepAlive(), l.vanished)
+		l.initDirect(c)
 	}
 	return l
 }
@@ -86,13 +90,14 @@ func (l *link) sent() {
 	}
 }
 
-// post queues a frame; it never blocks. On a link that is going down it is dropped.
+// post sends a frame, with what waits before it; it never blocks. On a link that is
+// going down it is dropped.
 func (l *link) post(f frame) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state == linkOpen {
 		l.queue = append(l.queue, f)
-		l.rouse()
+		l.dispatch()
 	}
 }
 
@@ -109,7 +114,7 @@ func (l *link) flush() <-chan struct{} {
 	l.asked = append(l.asked, arrived)
 	if l.state == linkOpen { // else the end of the link answers
 		l.queue = append(l.queue, frame{kind: frameFlush})
-		l.rouse()
+		l.dispatch()
 	}
 	return arrived
 }
@@ -154,6 +159,7 @@ func (l *link) run() {
 	err := l.readLoop()
 	l.mu.Lock()
 	l.state, l.queue = linkDown, nil
+	l.stopDelay()
 	for _, arrived := range l.asked {
 		close(arrived)
 	}
@@ -282,7 +288,9 @@ func (l *link) writeLoop() {
 		err := w.write(l.conn, frames)
 		l.sent()
 		if err != nil {
+			l.mu.Lock()
 			l.giveUp()
+			l.mu.Unlock()
 			return
 		}
 	}
@@ -294,11 +302,12 @@ func (l *link) next(spare []frame) ([]frame, bool) {
 	for {
 		l.mu.Lock()
 		frames, state := l.queue, l.state
+		l.busy = len(frames) > 0
 		if state == linkDown {
 			l.mu.Unlock()
 			return nil, false
 		}
-		if len(frames) > 0 || state == linkClosing {
+		if l.busy || state == linkClosing {
 			l.queue = spare
 			l.mu.Unlock()
 			return frames, true
@@ -320,10 +329,9 @@ func (l *link) endOfStream() {
 }
 
 // giveUp stops writing after an error. The reading goroutine goes on to the end
-// of what the peer has sent before it died, and meets the error there.
+// of what the peer has sent before it died, and meets the error there. The caller
+// holds mu.
 func (l *link) giveUp() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.state == linkOpen {
 		l.state = linkClosing
 	}

@@ -68,8 +68,11 @@ func (l *local) flush() []<-chan struct{} { return nil }
 
 // message implements mover. Nothing limits what is kept in one process, so
 // deliver has no error.
-func (l *local) message(to int, c *channel, msg []byte) error {
-	_, err := l.group.ranks[to].deliver(l.rank, c.key, msg)
+func (l *local) message(to int, c *channel, msg []byte, _ urgency) error {
+	far, err := l.group.ranks[to].deliver(l.rank, c.key, msg)
+	if far != nil {
+		far.rouse()
+	}
 	return err
 }
 

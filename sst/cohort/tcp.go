@@ -134,20 +134,33 @@ func (t *tcpRank) spread(f frame) {
 }
 
 // message implements mover.
-func (t *tcpRank) message(to int, c *channel, msg []byte) error {
+func (t *tcpRank) message(to int, c *channel, msg []byte, u urgency) error {
 	if len(msg) > t.config.MaxMessage {
 		return fmt.Errorf("%w: a message of %d bytes, at most %d are allowed", ErrLimit, len(msg), t.config.MaxMessage)
 	}
-	t.links[to].post(frame{kind: frameMessage, id: c.id, body: msg})
+	f := frame{kind: frameMessage, id: c.id, body: msg}
+	if u == later {
+		t.links[to].postLater(f)
+	} else {
+		t.links[to].post(f)
+	}
 	return nil
 }
 
-// take is a message of a rank. It waits while the channel has plenty to do: the
-// rank is not read meanwhile.
+// take is a message of a rank, on the goroutine that reads from it. It calls a quick
+// handler itself, and waits while the channel has plenty to do: the rank is not read
+// meanwhile.
 func (t *tcpRank) take(rank int, k key, msg []byte) error {
 	t.mu.Lock()
 	c, err := t.deliver(rank, k, msg)
+	here := c != nil && c.quick && c.claim()
+	if c != nil && !here {
+		c.rouse()
+	}
 	t.mu.Unlock()
+	if here {
+		c.runHere()
+	}
 	if c != nil {
 		t.waitRoom(c, inboxPlenty)
 	}
