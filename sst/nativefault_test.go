@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-fabric/weft/internal/invariants"
 	"github.com/weft-fabric/weft/sst"
+	"github.com/weft-fabric/weft/step"
 )
 
 // faults reports whether reading the first value is a fault.
@@ -37,5 +38,40 @@ func TestF88NativeUseAfterRelease(t *testing.T) {
 	}
 	other.intact(t, "after the release of another view")
 	other.view.Release()
+	st.End()
+}
+
+// TestNativeSmallUseAfterRelease: so it is with small parts of a block, which share pages.
+func TestNativeSmallUseAfterRelease(t *testing.T) {
+	name := streamName(t)
+	x := define(t, create(t, name, sst.WriterConfig{}), viewValues)
+	r := attach(t, name, sst.ReaderConfig{})
+	x.must(t)
+	st, err := r.BeginStep(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := step.Lookup[int64](st, "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var views []step.View[int64]
+	for i := range uint64(8) {
+		view, err := v.View(bounded(t), step.Box{Start: []uint64{8 * i}, Count: []uint64{8}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		views = append(views, view)
+	}
+	for i, view := range views {
+		data := view.Data()
+		if want := int64(st.Number())<<20 + int64(8*i); data[0] != want {
+			t.Errorf("view %d: %d, want %d", i, data[0], want)
+		}
+		view.Release()
+		if faults(data) != invariants.Enabled {
+			t.Errorf("view %d: a fault after the release: %v, while invariants are %v", i, !invariants.Enabled, invariants.Enabled)
+		}
+	}
 	st.End()
 }

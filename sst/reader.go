@@ -289,8 +289,19 @@ func (s *tellingSource) Read(ctx context.Context, pieces []step.Piece) error {
 	return s.Source.Read(ctx, pieces)
 }
 
+// prompt is a source that may have data at hand: then there is no wait to explain.
+type prompt interface {
+	ViewNow(ctx context.Context, rank int, offset, n uint64) (b []byte, release func(), ok bool)
+	HeldNow(ctx context.Context, rank int, offset, n uint64) (b []byte, release func(), ok bool)
+}
+
 // View hands out memory where the data plane has it.
 func (s *tellingSource) View(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), error) {
+	if p, ok := s.Source.(prompt); ok {
+		if b, release, ok := p.ViewNow(ctx, rank, offset, n); ok {
+			return b, release, nil
+		}
+	}
 	v, ok := s.Source.(step.Viewer)
 	if !ok {
 		return nil, nil, fmt.Errorf("the data plane brings only copies: %w", step.ErrNoView)
@@ -301,6 +312,11 @@ func (s *tellingSource) View(ctx context.Context, rank int, offset, n uint64) ([
 
 // Held hands out what the data plane holds.
 func (s *tellingSource) Held(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), error) {
+	if p, ok := s.Source.(prompt); ok {
+		if b, release, ok := p.HeldNow(ctx, rank, offset, n); ok {
+			return b, release, nil
+		}
+	}
 	h, ok := s.Source.(step.Holder)
 	if !ok {
 		return nil, nil, nil

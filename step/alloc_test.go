@@ -1,6 +1,11 @@
 package step
 
-import "testing"
+import (
+	"context"
+	"testing"
+
+	"github.com/weft-fabric/weft/internal/shmem"
+)
 
 // TestFetchAllocates bounds what the reading of a variable costs beside its data:
 // a step may have thousands.
@@ -24,9 +29,70 @@ func TestFetchAllocates(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if got > 3*n+100 {
+	if got > n/2+100 { // each value takes one
 		t.Errorf("%v allocations for %d variables", got, n)
 	}
+}
+
+// TestSmallReadsAllocate bounds what each small array of a step costs that is like the one before: no more
+// than the selection takes where it is made.
+func TestSmallReadsAllocate(t *testing.T) {
+	const n = 200
+	s, metas, data := manyVariables(t, n, 1)
+	mem := shmem.Bytes(make([]uint64, (len(data[0])+7)/8))
+	copy(mem, data[0])
+	src := &lender{memSource: &memSource{data: [][]byte{mem}}}
+	var st *Step
+	for number := range uint64(3) {
+		var err error
+		if st, err = s.dec.Step(number, metas, src, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, dst, sel := t.Context(), make([]float64, 1), Selector(All)
+	x := lookup[float64](t, st, "v00001")
+	gets := make([]Get, 1)
+	for what, do := range map[string]func() error{
+		"Lookup": func() error {
+			_, err := Lookup[float64](st, "v00101")
+			return err
+		},
+		"Into and Fetch": func() error {
+			gets[0] = x.Into(sel, dst)
+			return st.Fetch(ctx, gets...)
+		},
+		"Get": func() error {
+			_, err := x.Get(ctx, sel, dst)
+			return err
+		},
+		"View": func() error {
+			v, err := x.View(ctx, sel)
+			if err == nil {
+				v.Release()
+			}
+			return err
+		},
+	} {
+		got := testing.AllocsPerRun(100, func() {
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got != 0 {
+			t.Errorf("%s: %v allocations", what, got)
+		}
+	}
+}
+
+// lender is a memSource that lends what it has, and allocates nothing for it.
+type lender struct{ *memSource }
+
+func (l *lender) View(_ context.Context, rank int, off, n uint64) ([]byte, func(), error) {
+	return l.data[rank][off : off+n : off+n], func() {}, nil
+}
+
+func (l *lender) Held(ctx context.Context, rank int, off, n uint64) ([]byte, func(), error) {
+	return l.View(ctx, rank, off, n)
 }
 
 // TestSmallReadingsDoNotShare: the memory inside a reading is its own, whatever

@@ -63,7 +63,7 @@ func (v *Variable) rawElements(ctx context.Context, sel Selector) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	if err := v.step.cfg.allowedResult(r); err != nil {
+	if err := v.allowedResult(r.dstElements); err != nil {
 		return nil, err
 	}
 	r.dst = make([]byte, r.bytes())
@@ -89,17 +89,18 @@ func (c *DecoderConfig) allowed(n uint64, what string) error {
 // stringSize is what a string takes in a slice.
 const stringSize = 16
 
-// allowedResult reports whether the destination of r may be made.
-func (c *DecoderConfig) allowedResult(r *reading) error {
-	n, ok := mulFits(uint64(r.dstElements), uint64(max(r.v.def.elemSize, stringSize)))
-	if r.v.def.typ != String {
-		n, ok = uint64(r.bytes()), true
+// allowedResult reports whether a destination of n elements may be made.
+func (v *Variable) allowedResult(n int) error {
+	size := v.def.elemSize
+	if v.def.typ == String {
+		size = stringSize
 	}
+	bytes, ok := mulFits(uint64(n), uint64(size))
 	if !ok {
-		n = ^uint64(0)
+		bytes = ^uint64(0)
 	}
-	if err := c.allowed(n, "for the result (a slice of your own may be larger)"); err != nil {
-		return fmt.Errorf("step %d: variable %q: %w", r.v.step.number, r.v.def.name, err)
+	if err := v.step.cfg.allowed(bytes, "for the result (a slice of your own may be larger)"); err != nil {
+		return fmt.Errorf("step %d: variable %q: %w", v.step.number, v.def.name, err)
 	}
 	return nil
 }

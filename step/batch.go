@@ -96,10 +96,10 @@ func (b *batch) flush() error {
 
 // what names the variables being read, for error texts.
 func (b *batch) what() string {
-	v := b.reads[0].what.v
+	v := b.reads[0].what
 	text := fmt.Sprintf("step %d: reading %q", v.step.number, v.def.name)
 	for i := range b.reads {
-		if b.reads[i].what.v != v {
+		if b.reads[i].what != v {
 			return text + " and others"
 		}
 	}

@@ -60,6 +60,27 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
+// BenchmarkStepChanging has steps of the same variables whose records are never like the one before.
+func BenchmarkStepChanging(b *testing.B) {
+	for _, n := range []int{100, 1000, 10000} {
+		b.Run(fmt.Sprintf("variables=%d", n), func(b *testing.B) {
+			s, metas, data := manyVariables(b, n, 1)
+			src := &memSource{data: data}
+			other := [][]byte{append([]byte(nil), metas[0]...)}
+			other[0][len(other[0])-8] ^= 8 // the last block lies elsewhere
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if _, err := s.dec.Step(0, [][][]byte{metas, other}[i%2], src, nil); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/record")
+		})
+	}
+}
+
 func BenchmarkFetch10000Variables(b *testing.B) {
 	s, metas, data := manyVariables(b, 10000, 1)
 	src := &memSource{data: data}

@@ -29,8 +29,11 @@ type Decoder struct {
 	attrs   attrSet
 	names   names
 
-	slots   []slot  // by name id; scratch of Step
-	touched []int32 // name ids of the variables of a step
+	last  *catalog        // of the last step
+	metas []*bp5.Metadata // of the last step, by rank; nil if there is none
+
+	slots []slot  // by name id; scratch of Step
+	met   []int32 // name ids of the variables of a step; scratch of Step
 }
 
 // format is one format and what was made of it when it was first used.
@@ -44,13 +47,13 @@ type format struct {
 // slot is what Step knows of one variable while it goes through the ranks.
 type slot struct {
 	n   int32 // ranks that put it
-	v   *Variable
+	e   *entry
 	def *varDef
 }
 
 // NewDecoder returns a decoder that knows no formats and no attributes.
 func NewDecoder(cfg DecoderConfig) *Decoder {
-	return &Decoder{cfg: cfg, formats: make(map[ffs.ID]*format), names: names{ids: make(map[string]int32)}}
+	return &Decoder{cfg: cfg, formats: make(map[ffs.ID]*format), names: names{ids: make(map[string]int32)}, last: &catalog{order: &order{}}}
 }
 
 // AddFormat adds a format: a block of meta-metadata. All formats that a record
@@ -119,26 +122,62 @@ func (d *Decoder) Step(number uint64, metadata [][]byte, src Source, end func() 
 	if len(metadata) > math.MaxInt32 {
 		return nil, fmt.Errorf("step %d: %d ranks: %w", number, len(metadata), ErrMetadata)
 	}
-	// Records are checked here and now: a step that was handed out must not turn out
-	// to be half a step.
-	s := &Step{number: number, cfg: d.cfg, metas: make([]*bp5.Metadata, len(metadata)), attrs: d.attrs, src: src, end: end}
+	s := &Step{number: number, cfg: d.cfg, attrs: d.attrs, src: src, end: end}
+	for _, rec := range metadata {
+		s.metaBytes += len(rec)
+	}
+	if s.metas = d.repeat(metadata); s.metas != nil {
+		s.catalog = d.repeated()
+	} else if err := d.decode(s, metadata); err != nil {
+		return nil, err
+	}
+	d.last, d.metas = s.catalog, s.metas
+	s.variables = make([]Variable, len(s.catalog.entries))
+	for i := range s.variables {
+		s.variables[i] = Variable{s, &s.catalog.entries[i]}
+	}
+	return s, nil
+}
+
+// repeat returns the records if they say the same as those of the last step, but for values; else
+// nil.
+func (d *Decoder) repeat(metadata [][]byte) []*bp5.Metadata {
+	if d.metas == nil || len(metadata) != len(d.metas) {
+		return nil
+	}
+	metas := make([]*bp5.Metadata, len(metadata))
+	for rank, rec := range metadata {
+		last, ok := d.metas[rank], len(rec) == 0
+		if last != nil {
+			metas[rank], ok = last.Repeat(rec)
+		}
+		if !ok {
+			return nil
+		}
+	}
+	return metas
+}
+
+// decode checks the records of all ranks, here and now: a step that was handed out must not turn
+// out to be half a step.
+func (d *Decoder) decode(s *Step, metadata [][]byte) error {
+	s.metas = make([]*bp5.Metadata, len(metadata))
 	formats := make([]*format, len(metadata))
 	for rank, rec := range metadata {
 		if len(rec) == 0 {
 			continue
 		}
-		s.metaBytes += len(rec)
 		f, err := d.metadataFormat(rec)
 		if err == nil {
 			s.metas[rank], err = f.schema.Metadata(rec)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("step %d: rank %d: %w", number, rank, err)
+			return fmt.Errorf("step %d: rank %d: %w", s.number, rank, err)
 		}
 		formats[rank] = f
 	}
-	d.collect(s, formats)
-	return s, nil
+	s.catalog = d.catalog(s, formats)
+	return nil
 }
 
 // metadataFormat returns the format of a metadata record with its schema.
@@ -155,73 +194,6 @@ func (d *Decoder) metadataFormat(rec []byte) (*format, error) {
 		}
 	}
 	return f, f.schemaErr
-}
-
-// collect makes the variables of s: first it counts, so that the memory for all
-// of them comes in few pieces, then it fills in.
-func (d *Decoder) collect(s *Step, formats []*format) {
-	d.slots = append(d.slots, make([]slot, len(d.names.list)-len(d.slots))...)
-	total := 0
-	for rank, m := range s.metas {
-		if m == nil {
-			continue
-		}
-		defs := formats[rank].defs
-		for i := m.Next(0); i >= 0; i = m.Next(i + 1) {
-			sl := &d.slots[defs[i].id]
-			if sl.n == 0 {
-				sl.def = &defs[i]
-				d.touched = append(d.touched, defs[i].id)
-			}
-			sl.n++
-			total++
-		}
-	}
-	d.makeVariables(s, make([]varRec, total))
-	for rank, m := range s.metas {
-		if m == nil {
-			continue
-		}
-		defs := formats[rank].defs
-		for i := m.Next(0); i >= 0; i = m.Next(i + 1) {
-			d.slots[defs[i].id].v.addRank(varRec{rank: int32(rank), field: int32(i)}, &defs[i])
-		}
-	}
-	for _, id := range d.touched {
-		d.slots[id] = slot{}
-	}
-	d.touched = d.touched[:0]
-}
-
-// makeVariables makes the variables that were touched, in the order of their
-// names.
-func (d *Decoder) makeVariables(s *Step, recs []varRec) {
-	d.names.sort(d.touched)
-	slab := make([]Variable, len(d.touched))
-	s.variables = make([]*Variable, len(d.touched))
-	for i, id := range d.touched {
-		sl, v := &d.slots[id], &slab[i]
-		v.step, v.def = s, sl.def
-		v.recs, recs = recs[:0:sl.n], recs[sl.n:]
-		sl.v, s.variables[i] = v, v
-		if v.def.typ == Struct && v.def.structType.Load() == nil {
-			v.def.structType.Store(d.structType(v.def.structID))
-		}
-	}
-}
-
-// addRank adds the record of one rank, whose definition must be that of the
-// first.
-func (v *Variable) addRank(rec varRec, def *varDef) {
-	if n := len(v.recs); n > 0 && v.recs[n-1].rank == rec.rank {
-		v.err = fmt.Errorf("%w: rank %d has two variables of this name", ErrMetadata, rec.rank)
-		return
-	}
-	if def != v.def && !def.same(v.def) {
-		v.err = fmt.Errorf("%w: rank %d has a %v of %v, rank %d a %v of %v", ErrMetadata, rec.rank, def.kind, def.typ, v.recs[0].rank, v.def.kind, v.def.typ)
-		return
-	}
-	v.recs = append(v.recs, rec)
 }
 
 // structType returns the description of struct elements, nil if it is not

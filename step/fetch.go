@@ -9,8 +9,18 @@ import (
 // Get is one read that was prepared with [Var.Into] or [Variable.IntoBytes],
 // for [Step.Fetch]. The destination belongs to it until Fetch returns.
 type Get struct {
-	r   *reading
+	r   *reading // nil: it is a strip
+	s   strip
+	dst []byte // of the strip
 	err error
+}
+
+// variable returns what is read, nil for the zero Get.
+func (g *Get) variable() *Variable {
+	if g.r != nil {
+		return g.r.v
+	}
+	return g.s.v
 }
 
 // Err returns what is wrong with the request, known before any transfer.
@@ -27,35 +37,55 @@ func (s *Step) Fetch(ctx context.Context, gets ...Get) error {
 		return err
 	}
 	defer s.leave()
-	for _, g := range gets {
-		switch {
+	readings := 0
+	for i := range gets {
+		g := &gets[i]
+		switch v := g.variable(); {
 		case g.err != nil:
 			return g.err
-		case g.r == nil:
+		case v == nil:
 			return fmt.Errorf("step %d: Fetch of a zero Get: %w", s.number, ErrSelection)
-		case g.r.v.step != s:
-			return fmt.Errorf("step %d: Get of %q was made with step %d: %w", s.number, g.r.v.def.name, g.r.v.step.number, ErrSelection)
+		case v.step != s:
+			return fmt.Errorf("step %d: Get of %q was made with step %d: %w", s.number, v.def.name, v.step.number, ErrSelection)
+		}
+		if g.r != nil {
+			readings++
 		}
 	}
-	// Only now: what is wrong with a request shows before any work is done.
-	for _, g := range gets {
-		if err := g.r.settle(ctx); err != nil {
+	if readings > 0 { // only now: what is wrong with a request shows before any work is done
+		if err := settle(ctx, gets); err != nil {
 			return err
 		}
 	}
-	if err := s.transfer(ctx, gets); err != nil {
+	copied, err := s.copyHeld(ctx, gets)
+	if err != nil || copied == len(gets) && readings == 0 {
 		return err
 	}
-	for _, g := range gets {
-		if g.r.missingOut != nil {
-			*g.r.missingOut = g.r.missing
+	if err := s.transfer(ctx, gets, copied); err != nil {
+		return err
+	}
+	for i := range gets {
+		if r := gets[i].r; r != nil && r.missingOut != nil {
+			*r.missingOut = r.missing
 		}
 	}
 	return nil
 }
 
-// transfer does the reading for checked requests.
-func (s *Step) transfer(ctx context.Context, gets []Get) error {
+// settle finds out how the parts of all readings cover their selections.
+func settle(ctx context.Context, gets []Get) error {
+	for i := range gets {
+		if r := gets[i].r; r != nil {
+			if err := r.settle(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// transfer does the reading for checked requests, but for the strips among the first copied.
+func (s *Step) transfer(ctx context.Context, gets []Get, copied int) error {
 	f := fetch{batch: batch{ctx: ctx, src: s.src}}
 	if f.src == nil {
 		f.src = noSource{}
@@ -66,8 +96,16 @@ func (s *Step) transfer(ctx context.Context, gets []Get) error {
 		f.share(gets)
 		f.room(gets)
 	}
-	for _, g := range gets {
-		if err := f.add(g.r); err != nil {
+	for i := range gets {
+		g := &gets[i]
+		var err error
+		switch {
+		case g.r != nil:
+			err = f.add(g.r)
+		case i >= copied:
+			err = f.batch.add(read{rank: g.s.rank, off: g.s.off, n: uint64(len(g.dst)), dst: g.dst, what: g.s.v})
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -98,15 +136,19 @@ type blockKey struct {
 
 // share counts how many readings need each compressed block.
 func (f *fetch) share(gets []Get) {
-	for _, g := range gets {
-		for _, p := range g.r.parts {
-			if !g.r.lay.blocks[p.block].op {
+	for i := range gets {
+		r := gets[i].r
+		if r == nil { // of no compressed block
+			continue
+		}
+		for _, p := range r.parts {
+			if !r.lay.blocks[p.block].op {
 				continue
 			}
 			if f.shared == nil {
 				f.shared = make(map[blockKey]*unpacked)
 			}
-			key := blockKey{g.r.lay, p.block}
+			key := blockKey{r.lay, p.block}
 			if f.shared[key] == nil {
 				f.shared[key] = &unpacked{}
 			}
@@ -118,8 +160,12 @@ func (f *fetch) share(gets []Get) {
 // room makes room for a read of each part, which is what most need.
 func (f *fetch) room(gets []Get) {
 	n := 0
-	for _, g := range gets {
-		n += len(g.r.parts)
+	for i := range gets {
+		if r := gets[i].r; r != nil {
+			n += len(r.parts)
+		} else {
+			n++
+		}
 	}
 	if n = min(n, maxReads); n > cap(f.reads) {
 		f.reads = make([]read, 0, n)
@@ -170,7 +216,7 @@ func (f *fetch) addPart(r *reading, p *overlap) error {
 // emit takes a read from the planner. A long run that must be staged is cut, so
 // that the buffer stays small.
 func (f *fetch) emit(rd read) error {
-	rd.what, rd.staged = f.now, f.now.staged
+	rd.what, rd.staged = f.now.v, f.now.staged
 	for rd.staged && rd.w == nil && rd.n > maxChunk {
 		head := rd
 		head.n, head.dst = maxChunk, rd.dst[:maxChunk]
@@ -185,8 +231,8 @@ func (f *fetch) emit(rd read) error {
 // addCompressed plans the read of a whole compressed block.
 func (f *fetch) addCompressed(r *reading, b int, w walk, skip uint64, dst []byte) error {
 	blk := &r.lay.blocks[b]
-	rd := read{rank: int(blk.rank), off: blk.loc, n: blk.size, staged: r.staged, what: r}
-	rd.op = &decode{block: f.shared[blockKey{r.lay, b}], index: b, raw: r.lay.rawSize(b, r.v.def.elemSize), skip: skip}
+	rd := read{rank: int(blk.rank), off: blk.loc, n: blk.size, staged: r.staged, what: r.v}
+	rd.op = &decode{block: f.shared[blockKey{r.lay, b}], lay: r.lay, index: b, raw: r.lay.rawSize(b, r.v.def.elemSize), skip: skip}
 	if rd.op.block == nil {
 		rd.op.block = &unpacked{uses: 1}
 	}

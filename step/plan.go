@@ -21,14 +21,14 @@ type planner struct {
 type read struct {
 	rank   int
 	off, n uint64
-	dst    []byte   // from the first byte that is written on
-	w      *walk    // loops that spread the range over dst; nil: one run
-	from   int      // first level of w
-	outer  uint64   // iterations of that level
-	op     *decode  // the range is a compressed block
-	staged bool     // must not be read straight into dst
-	group  int32    // used by the batch
-	what   *reading // for error texts
+	dst    []byte    // from the first byte that is written on
+	w      *walk     // loops that spread the range over dst; nil: one run
+	from   int       // first level of w
+	outer  uint64    // iterations of that level
+	op     *decode   // the range is a compressed block
+	staged bool      // must not be read straight into dst
+	group  int32     // used by the batch
+	what   *Variable // for error texts
 }
 
 // plan emits the reads for the loops from level from on: off is the source

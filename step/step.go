@@ -18,10 +18,14 @@ type Step struct {
 	cfg       DecoderConfig
 	metas     []*bp5.Metadata // by rank, nil where the record is empty
 	metaBytes int
-	variables []*Variable // sorted by name
+	catalog   *catalog
+	variables []Variable // as the catalog's entries
 	attrs     attrSet
 	src       Source
 	end       func() error
+
+	listOnce sync.Once
+	list     []*Variable
 
 	attrOnce sync.Once
 	attrList []*Attribute
@@ -42,23 +46,23 @@ func (s *Step) Ranks() int { return len(s.metas) }
 func (s *Step) MetadataBytes() int { return s.metaBytes }
 
 // Variables returns the variables that were put in this step, sorted by name.
-func (s *Step) Variables() []*Variable { return s.variables }
+func (s *Step) Variables() []*Variable {
+	s.listOnce.Do(func() { // many programs ask by name
+		s.list = make([]*Variable, len(s.variables))
+		for i := range s.variables {
+			s.list[i] = &s.variables[i]
+		}
+	})
+	return s.list
+}
 
 // Variable returns the variable of that name, if it was put in this step.
 func (s *Step) Variable(name string) (*Variable, bool) {
-	lo, hi := 0, len(s.variables)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if s.variables[mid].def.name < name {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
+	i := s.catalog.find(name)
+	if i < 0 {
+		return nil, false
 	}
-	if lo < len(s.variables) && s.variables[lo].def.name == name {
-		return s.variables[lo], true
-	}
-	return nil, false
+	return &s.variables[i], true
 }
 
 // lookup is Variable with an error that helps.

@@ -17,6 +17,7 @@ type unpacked struct {
 // decode says that a read is of a whole compressed block.
 type decode struct {
 	block *unpacked
+	lay   *layout
 	index int    // of the block in the layout
 	raw   uint64 // bytes of the block without the operator
 	skip  uint64 // where the wanted part begins in it
@@ -53,14 +54,14 @@ func (d *decode) open(stored []byte, r *read, kept *uint64) (data []byte, err er
 
 // decompress undoes the operator that the block names. An operator that is
 // missing fails this block alone.
-func (d *decode) decompress(dst, stored []byte, r *reading) error {
-	info := operator.Block{Count: r.lay.count(d.index), ElemSize: r.v.def.elemSize, Type: uint8(r.v.def.typ)}
-	if r.v.step.cfg.ColumnMajor { // operators want the writer's order
+func (d *decode) decompress(dst, stored []byte, v *Variable) error {
+	info := operator.Block{Count: d.lay.count(d.index), ElemSize: v.def.elemSize, Type: uint8(v.def.typ)}
+	if v.step.cfg.ColumnMajor { // operators want the writer's order
 		info.Count = slices.Clone(info.Count)
 		slices.Reverse(info.Count)
 	}
 	if err := operator.Decode(dst, stored, info); err != nil {
-		return fmt.Errorf("step %d: variable %q: block %d of rank %d: %w", r.v.step.number, r.v.def.name, d.index, r.lay.blocks[d.index].rank, err)
+		return fmt.Errorf("step %d: variable %q: block %d of rank %d: %w", v.step.number, v.def.name, d.index, d.lay.blocks[d.index].rank, err)
 	}
 	return nil
 }

@@ -39,12 +39,15 @@ func As[T Element](v *Variable) (Var[T], error) {
 // A nil sel selects everything. A selection of no elements needs no memory and
 // moves nothing.
 func (v Var[T]) Get(ctx context.Context, sel Selector, dst []T) ([]T, error) {
+	if s, ok := v.strip(sel); ok && (dst == nil || len(dst) >= s.elements) {
+		return getStrip(ctx, s, dst)
+	}
 	r, err := v.resolve(sel)
 	if err != nil {
 		return nil, err
 	}
 	if dst == nil {
-		if err := v.step.cfg.allowedResult(r); err != nil {
+		if err := v.allowedResult(r.dstElements); err != nil {
 			return nil, err
 		}
 		dst = make([]T, r.dstElements)
@@ -56,6 +59,21 @@ func (v Var[T]) Get(ctx context.Context, sel Selector, dst []T) ([]T, error) {
 		return nil, err
 	}
 	return dst[:min(len(dst), r.dstElements)], nil
+}
+
+// getStrip is Get for a strip, with a dst that is nil or long enough.
+func getStrip[T Element](ctx context.Context, s strip, dst []T) ([]T, error) {
+	if dst == nil {
+		if err := s.v.allowedResult(s.elements); err != nil {
+			return nil, err
+		}
+		dst = make([]T, s.elements)
+	}
+	dst = dst[:s.elements]
+	if err := s.v.step.Fetch(ctx, Get{s: s, dst: shmem.Bytes(dst)}); err != nil {
+		return nil, err
+	}
+	return dst, nil
 }
 
 // Value reads a variable of one element: a global value, or an array or local
@@ -85,6 +103,9 @@ func (v Var[T]) Value(ctx context.Context) (T, error) {
 // is wrong shows at once in [Get.Err], and in Fetch before anything is
 // transferred.
 func (v Var[T]) Into(sel Selector, dst []T) Get {
+	if s, ok := v.strip(sel); ok && len(dst) >= s.elements {
+		return Get{s: s, dst: shmem.Bytes(dst[:s.elements])}
+	}
 	r, err := v.resolve(sel)
 	if err == nil {
 		err = setDst(r, dst)

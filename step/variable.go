@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/weft-fabric/weft/internal/wire/ffs"
@@ -19,13 +18,7 @@ import (
 // that describe the array return nothing, and reading fails.
 type Variable struct {
 	step *Step
-	def  *varDef
-	recs []varRec // the ranks that put it, in order
-
-	// Layouts are made when they are needed: most readers want few of thousands.
-	once sync.Once // guards lay; err may be set before
-	lay  *layout
-	err  error
+	*entry
 }
 
 // varDef is what does not change from step to step. It is shared by all steps
@@ -191,6 +184,9 @@ func (v *Variable) Read(ctx context.Context, sel Selector, dst []byte) error {
 
 // IntoBytes prepares what Read does, for [Step.Fetch].
 func (v *Variable) IntoBytes(sel Selector, dst []byte) Get {
+	if s, ok := v.strip(sel); ok && len(dst) >= s.bytes() {
+		return Get{s: s, dst: dst[:s.bytes()]}
+	}
 	r, err := v.resolve(sel)
 	if err != nil {
 		return Get{err: err}
@@ -230,11 +226,11 @@ func (v *Variable) ReadBlockRaw(ctx context.Context, i int) ([]byte, error) {
 		return nil, fmt.Errorf("step %d: variable %q: %w", v.step.number, v.def.name, err)
 	}
 	b := make([]byte, blk.size)
-	return b, v.step.readRaw(ctx, r, blk, b)
+	return b, v.step.readRaw(ctx, v, blk, b)
 }
 
 // readRaw reads one stored block.
-func (s *Step) readRaw(ctx context.Context, r *reading, blk blockInfo, dst []byte) error {
+func (s *Step) readRaw(ctx context.Context, v *Variable, blk blockInfo, dst []byte) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -243,7 +239,7 @@ func (s *Step) readRaw(ctx context.Context, r *reading, blk blockInfo, dst []byt
 	if f.src == nil {
 		f.src = noSource{}
 	}
-	if err := f.batch.add(read{rank: int(blk.rank), off: blk.loc, n: blk.size, dst: dst, what: r}); err != nil {
+	if err := f.batch.add(read{rank: int(blk.rank), off: blk.loc, n: blk.size, dst: dst, what: v}); err != nil {
 		return err
 	}
 	return f.flush()

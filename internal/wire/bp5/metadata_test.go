@@ -113,6 +113,62 @@ func TestMetadataOfEveryKind(t *testing.T) {
 	}
 }
 
+// TestMetadataRepeat: a record repeats another one if nothing but values has changed.
+func TestMetadataRepeat(t *testing.T) {
+	enc := NewMetadataEncoder()
+	for _, v := range []VarDesc{
+		{Name: "x", Kind: GlobalArray, Type: Int32, ElemSize: 4},
+		{Name: "v", Kind: GlobalValue, Type: Double, ElemSize: 8},
+		{Name: "s", Kind: GlobalValue, Type: String},
+		{Name: "seldom", Kind: LocalValue, Type: Int64, ElemSize: 8},
+	} {
+		if _, err := enc.Add(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record := func(loc uint64, value byte, text string, seldom bool, size uint64) []byte {
+		t.Helper()
+		enc.Begin()
+		err := errors.Join(
+			enc.SetArray(0, &ArrayMeta{Dims: 1, Blocks: 1, Shape: []uint64{4}, Count: []uint64{4}, Offset: []uint64{0}, Location: []uint64{loc}}),
+			enc.SetValue(1, []byte{value, 0, 0, 0, 0, 0, 0, 0}), enc.SetText(2, text))
+		if seldom {
+			err = errors.Join(err, enc.SetValue(3, make([]byte, 8)))
+		}
+		rec, failed := enc.Append(nil, size)
+		if err = errors.Join(err, failed); err != nil {
+			t.Fatal(err)
+		}
+		return rec
+	}
+	rec := record(0, 1, "text", false, 32)
+	f, err := enc.Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := open(t, map[ffs.ID]*ffs.Format{f.ID(): f}, rec)
+	again, ok := m.Repeat(record(0, 2, "text", false, 32))
+	if !ok {
+		t.Fatal("another value makes another record")
+	}
+	v, err := again.Value(1)
+	if s, failed := again.Text(2); v[0] != 2 || s != "text" || err != nil || failed != nil || again.DataSize() != 32 || !again.Has(1) || again.Has(3) {
+		t.Errorf("% x, %q, %v, %v", v, s, err, failed)
+	}
+	if old, _ := m.Value(1); old[0] != 1 {
+		t.Error("the first one has changed")
+	}
+	for what, other := range map[string][]byte{
+		"a block elsewhere": record(16, 1, "text", false, 32), "another string": record(0, 1, "Text", false, 32),
+		"one variable more": record(0, 1, "text", true, 32), "more data": record(0, 1, "text", false, 48), "nothing": nil,
+		"a truncated one": rec[:len(rec)-1],
+	} {
+		if _, ok := m.Repeat(other); ok {
+			t.Errorf("%s: it repeats", what)
+		}
+	}
+}
+
 func TestMetadataBits(t *testing.T) {
 	steps, formats := realSteps(t, "main-many")
 	for st, in := range map[int]func(k int) bool{

@@ -53,8 +53,9 @@ type layout struct {
 	fields  []field
 	types   []Type
 	index   map[string]int
-	slots   []int // the fields that are not atoms in place, in order
-	variant bool  // has a slot, directly or in a struct in place or behind one
+	slots   []int  // the fields that are not atoms in place, in order
+	variant bool   // has a slot, directly or in a struct in place or behind one
+	fixed   []part // of the top struct, see fixedParts
 	state   visit
 }
 
@@ -97,6 +98,7 @@ func resolve(structs []Struct) ([]layout, error) {
 			return nil, err
 		}
 	}
+	layouts[0].fixed = layouts[0].fixedParts()
 	return layouts, nil
 }
 

@@ -74,6 +74,18 @@ func (f *fakeRoute) View(ctx context.Context, key fabric.Key, at uint64, n int) 
 	}, nil
 }
 
+// lends says whether b is a part of the last view.
+func (f *fakeRoute) lends(b []byte) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.last {
+		if &f.last[i] == &b[0] {
+			return true
+		}
+	}
+	return false
+}
+
 // fail makes every View fail.
 func (f *fakeRoute) fail(err error) {
 	f.mu.Lock()

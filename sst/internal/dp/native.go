@@ -55,6 +55,18 @@ func (p *Native) Use(routes []Route) {
 	p.routes, p.seen = routes, make([]rankViews, len(routes))
 }
 
+// Fail ends the plane as Evpath.Fail does: nothing begins any more, and what is in use stays.
+func (p *Native) Fail(err error) {
+	p.Evpath.Fail(err)
+	p.uses.finish()
+}
+
+// Close ends the plane as Evpath.Close does. Views stay.
+func (p *Native) Close(err error) {
+	p.Evpath.Close(err)
+	p.uses.finish()
+}
+
 // Step begins a step as Evpath.Step does; extents tells for each writer rank where its
 // block lies, and may be short, or nil.
 //

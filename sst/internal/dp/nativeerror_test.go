@@ -207,10 +207,10 @@ func TestNativeWaits(t *testing.T) {
 	f, s := placesPlane(t)
 	r := f.routes[0]
 	r.wait = make(chan struct{})
-	view := func(ctx context.Context) <-chan error {
+	view := func(ctx context.Context, at uint64) <-chan error {
 		done := make(chan error, 1)
 		go func() {
-			_, release, err := s.(step.Viewer).View(ctx, 0, 8, 16)
+			_, release, err := s.(step.Viewer).View(ctx, 0, at, 16)
 			if err == nil {
 				release()
 			}
@@ -221,20 +221,20 @@ func TestNativeWaits(t *testing.T) {
 	}
 
 	ctx, cancel := context.WithCancelCause(t.Context())
-	done := view(ctx)
+	done := view(ctx, 8)
 	cancel(errTest)
 	if err := next(t, "end by the context", done); !errors.Is(err, errTest) {
 		t.Error(err)
 	}
 
-	done = view(t.Context())
+	done = view(t.Context(), 8)
 	close(r.wait)
 	if err := next(t, "end by itself", done); err != nil {
 		t.Error(err)
 	}
 
 	r.wait = make(chan struct{})
-	done = view(context.Background())
+	done = view(context.Background(), 64) // another extent: what was viewed is there
 	reason := errors.New("the writer was closed")
 	f.Fail(reason)
 	if err := next(t, "end by the plane", done); !errors.Is(err, reason) {

@@ -39,16 +39,32 @@ func (s *nativeStep) View(ctx context.Context, rank int, offset, n uint64) ([]by
 	case x == nil:
 		return s.evpathStep.View(ctx, rank, offset, n)
 	}
-	b, release, err := s.lend(&until{Context: ctx, plane: s.plane}, rank, x, offset, n)
+	l, err := s.lease(ctx, rank, x, offset, n)
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case b == nil:
+	case l == nil:
 		return s.evpathStep.View(ctx, rank, offset, n)
 	}
-	s.seen[rank].views.Add(1)
-	s.seen[rank].viewed.Add(n)
+	b, release := s.viewed(l, offset, n)
 	return b, release, nil
+}
+
+// ViewNow is View of what can be had without any waiting; false: View knows more.
+func (s *nativeStep) ViewNow(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), bool) {
+	l := s.leased(ctx, rank, offset, n)
+	if l == nil {
+		return nil, nil, false
+	}
+	b, release := s.viewed(l, offset, n)
+	return b, release, true
+}
+
+// viewed counts a view of a part.
+func (s *nativeStep) viewed(l *lease, offset, n uint64) ([]byte, func()) {
+	s.seen[l.rank].views.Add(1)
+	s.seen[l.rank].viewed.Add(n)
+	return shown(l.part(offset, n), l.release)
 }
 
 // Held lends what lies in one extent, so that it is copied from there to where it
@@ -59,13 +75,63 @@ func (s *nativeStep) Held(ctx context.Context, rank int, offset, n uint64) ([]by
 		return nil, nil, err
 	}
 	if x != nil {
-		b, release, err := s.lend(&until{Context: ctx, plane: s.plane}, rank, x, offset, n)
-		if b != nil || err != nil {
-			s.seen[rank].copied.Add(uint64(len(b)))
-			return b, release, err
+		l, err := s.lease(ctx, rank, x, offset, n)
+		if err != nil {
+			return nil, nil, err
+		}
+		if l != nil {
+			s.seen[rank].copied.Add(n)
+			return l.part(offset, n), l.release, nil
 		}
 	}
 	return s.evpathStep.Held(ctx, rank, offset, n)
+}
+
+// HeldNow is Held of what can be had without any waiting; false: Held knows more.
+func (s *nativeStep) HeldNow(ctx context.Context, rank int, offset, n uint64) ([]byte, func(), bool) {
+	l := s.leased(ctx, rank, offset, n)
+	if l == nil {
+		return nil, nil, false
+	}
+	s.seen[rank].copied.Add(n)
+	return l.part(offset, n), l.release, true
+}
+
+// leased lends a part of what is leased already; nil if the range is not in that, or something is
+// wrong.
+func (s *nativeStep) leased(ctx context.Context, rank int, offset, n uint64) *lease {
+	if n == 0 || ctx.Err() != nil {
+		return nil
+	}
+	l := s.uses.again(s.use, rank, offset, n)
+	if l != nil && s.plane.alive(s.number) != nil { // after that, as in begin
+		l.end()
+		return nil
+	}
+	return l
+}
+
+// lease views the extent of a rank that a range is in; nil without an error means that the range is
+// to be had by messages.
+func (s *nativeStep) lease(ctx context.Context, rank int, x *Extent, offset, n uint64) (*lease, error) {
+	if l := s.leased(ctx, rank, offset, n); l != nil {
+		return l, nil
+	}
+	if err := s.begin(rank); err != nil {
+		return nil, err
+	}
+	u, from := &until{Context: ctx, plane: s.plane}, x.Offset
+	mem, free, err := s.look(u, rank, x, from, x.Length)
+	if errors.Is(err, fabric.ErrKey) { // a list may promise more than there is, as long as nobody wants it
+		from = offset
+		mem, free, err = s.look(u, rank, x, from, n)
+	}
+	u.end()
+	if err != nil {
+		s.uses.end(s.use)
+		return nil, s.refused(ctx, rank, err)
+	}
+	return s.uses.lease(s.use, rank, from, mem, free), nil
 }
 
 // find returns the extent that a range lies in; nil if there is none, then touched says
@@ -95,24 +161,42 @@ func (s *nativeStep) find(rank int, offset, n uint64) (x *Extent, touched bool, 
 // lend returns the memory of a range in an extent, in use until it is released; nil
 // without an error means that it is to be had by messages.
 func (s *nativeStep) lend(ctx *until, rank int, x *Extent, offset, n uint64) ([]byte, func(), error) {
-	if !s.uses.begin(s.use) {
-		return nil, nil, s.failed(rank, errOver)
+	if err := s.begin(rank); err != nil {
+		return nil, nil, err
 	}
-	// After that: a plane that has failed has nothing in use that InUse does not tell.
-	if err := s.plane.alive(s.number); err != nil {
-		s.uses.end(s.use)
-		return nil, nil, s.failed(rank, err)
-	}
-	b, free, err := s.ranks[rank].route.View(ctx, x.Key, x.At+(offset-x.Offset), int(n))
+	b, free, err := s.look(ctx, rank, x, offset, n)
 	ctx.end()
 	if err != nil {
 		s.uses.end(s.use)
 		return nil, nil, s.refused(ctx.Context, rank, err)
 	}
-	return slices.Clip(b), func() {
+	return b, func() {
 		free()
 		s.uses.end(s.use)
 	}, nil
+}
+
+// begin counts one more use of the step.
+func (s *nativeStep) begin(rank int) error {
+	if !s.uses.begin(s.use) {
+		return s.failed(rank, errOver)
+	}
+	// After that: a plane that has failed has nothing in use that InUse does not tell.
+	if err := s.plane.alive(s.number); err != nil {
+		s.uses.end(s.use)
+		return s.failed(rank, err)
+	}
+	return nil
+}
+
+// look asks the route for a range in an extent. What nobody looks at makes room for it, if there is none.
+func (s *nativeStep) look(ctx *until, rank int, x *Extent, offset, n uint64) (b []byte, free func(), err error) {
+	route, at := s.ranks[rank].route, x.At+(offset-x.Offset)
+	b, free, err = route.View(ctx, x.Key, at, int(n))
+	if errors.Is(err, fabric.ErrNoMemory) && s.uses.tidy() {
+		b, free, err = route.View(ctx, x.Key, at, int(n))
+	}
+	return slices.Clip(b), free, err
 }
 
 // alive returns why nothing of the step can be looked at: the plane has failed, or the

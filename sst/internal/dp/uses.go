@@ -14,6 +14,7 @@ import (
 type uses struct {
 	mu    sync.Mutex
 	steps map[int64]*use // those that were begun and may still be in use; guarded by mu
+	ended bool           // nothing begins any more; guarded by mu
 }
 
 // use counts views and copies of one step. The lock of uses guards it.
@@ -22,6 +23,7 @@ type use struct {
 	n      int
 	over   bool     // nothing begins any more
 	then   []func() // to be called when nothing is in use
+	leases []*lease // by writer rank, the newest of each
 }
 
 // AfterViews says that the step is over: no view or copy of its memory begins any more.
@@ -80,6 +82,11 @@ func (u *uses) begin(s *use) bool {
 func (u *uses) end(s *use) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.endLocked(s)
+}
+
+// endLocked is end for who holds mu.
+func (u *uses) endLocked(s *use) {
 	s.n--
 	if invariants.Enabled {
 		invariants.Checkf(s.n >= 0, "step %d: a view was released twice", s.number)
@@ -106,6 +113,7 @@ func (u *uses) after(number int64, then func()) bool {
 		return false
 	}
 	s.over = true
+	s.retire()
 	if s.n == 0 {
 		delete(u.steps, number)
 		return false

@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/weft-fabric/weft/fabric"
-	"github.com/weft-fabric/weft/internal/invariants"
-	"github.com/weft-fabric/weft/internal/sys"
 )
 
 // maxRounds bounds how often a connection is tried that the peer ends each time: an honest one that comes and goes does so a few times.
@@ -97,24 +94,7 @@ func (p *Peer) View(ctx context.Context, key fabric.Key, at uint64, n int) (b []
 	if err != nil {
 		return nil, nil, fmt.Errorf("native: %w", err)
 	}
-	b, release = shown(v)
-	return b, release, nil
-}
-
-// shown is what a view shows, and what releases it. Under the tag invariants that is a mapping of its own where the kernel
-// makes one: who touches it after the release is found out.
-func shown(v *fabric.View) (b []byte, release func()) {
-	if !invariants.Enabled {
-		return v.Bytes(), v.Release
-	}
-	twin, err := sys.MapAgain(v.Bytes())
-	if err != nil { // huge pages, say, or nothing is seen
-		return v.Bytes(), v.Release
-	}
-	return twin.Bytes(), sync.OnceFunc(func() {
-		twin.Fault()
-		v.Release()
-	})
+	return v.Bytes(), v.Release, nil
 }
 
 // view gets a view, over a new connection if the one before has ended. A process that lives ends a connection too: when it was a reader
