@@ -160,9 +160,9 @@ func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 		}
 		if !tried {
 			tried = true
-			defer r.eager.end(time.Now())
-			defer r.waited(time.Now())
-			if r.eager.wait(ctx, r.control(), changed) {
+			began := time.Now()
+			defer func() { r.waited(time.Since(began)) }()
+			if r.eager.wait(ctx, r.control(), changed, began) {
 				continue
 			}
 		}
@@ -179,15 +179,20 @@ func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 }
 
 // take asks the member for a step, and returns what says that asking again may
-// help.
+// help, if there is none.
 func (r *Reader) take() (t taken, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.unlock()
 	if r.broken != nil {
 		return taken{err: r.broken}, nil
 	}
-	changed = r.changed.wait() // before: at rank 0 the step can come at once
-	return r.handle(cp.Next{}), changed
+	if t = r.handle(cp.Next{}); t.nothing() {
+		t = r.handle(cp.Next{}) // at rank 0 the step may have come because the member has asked
+	}
+	if t.nothing() {
+		changed = r.changed.wait()
+	}
+	return t, changed
 }
 
 // absorb takes formats and attributes in, also of steps that are not delivered.
