@@ -100,7 +100,7 @@ func (r *Reader) settle() {
 	q := &r.inbox
 	for {
 		if !q.leader.empty() {
-			r.memberActions(r.member.Handle(cp.FromLeader{Msg: q.leader.next()}))
+			r.memberActions(r.member.Hear(q.leader.next()))
 			continue
 		}
 		if q.member.empty() {

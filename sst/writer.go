@@ -75,7 +75,7 @@ type Writer struct {
 	// Guarded by the step protocol.
 	encoders []*step.Encoder   // one a rank
 	formats  map[[12]byte]bool // that a rank of this process has brought
-	unsent   *cp.Contribute    // of a step that could not be encoded
+	unsent   *share            // of a step that could not be encoded
 	memory   stepMemory
 	planes   []string  // data planes that are served, best first
 	near     *near     // nil without the native plane

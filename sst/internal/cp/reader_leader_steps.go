@@ -151,7 +151,11 @@ func (l *ReaderLeader) pass(a arrival) {
 }
 
 func (l *ReaderLeader) handOut(a arrival) {
-	h := &heldRead{step: a.msg.Step, free: a.free, owed: l.present}
+	x := &struct { // in one piece: they come with every step
+		held heldRead
+		to   StepTo
+	}{heldRead{step: a.msg.Step, free: a.free, owed: l.present}, StepTo{Index: l.taken, Msg: a.msg, Skipped: l.skipped}}
+	h := &x.held
 	if len(l.seats) > 1 {
 		h.by = make([]bool, len(l.seats))
 		for i, s := range l.seats {
@@ -159,7 +163,7 @@ func (l *ReaderLeader) handOut(a arrival) {
 		}
 	}
 	l.held = append(l.held, h)
-	l.emit(ToAll{&StepTo{Index: l.taken, Msg: a.msg, Skipped: l.skipped}})
+	l.emit(ToAll{&x.to})
 	l.taken++
 }
 
