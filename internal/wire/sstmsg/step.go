@@ -95,7 +95,8 @@ func (l *stepLayout) encode(m *TimestepMetadata) (parts [][]byte, ok bool) {
 		}
 		size += n
 	}
-	buf := make([]byte, longHeader+size)
+	parts = onePart(longHeader + size)
+	buf := parts[0]
 	copy(buf, l.id[:])
 	body := buf[longHeader:]
 	for i, n := range [stepNumbers]int64{m.ReaderID, m.Step, int64(m.CohortSize), int64(m.PreloadMode)} {
@@ -110,7 +111,8 @@ func (l *stepLayout) encode(m *TimestepMetadata) (parts [][]byte, ok bool) {
 		}
 	}
 	binary.LittleEndian.PutUint64(buf[ffs.IDLen:], uint64(end))
-	return [][]byte{buf[:longHeader+end]}, true
+	parts[0] = buf[:longHeader+end]
+	return parts, true
 }
 
 // put writes a number; ok is false if it does not fit.
