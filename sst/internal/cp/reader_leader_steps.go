@@ -151,11 +151,7 @@ func (l *ReaderLeader) pass(a arrival) {
 }
 
 func (l *ReaderLeader) handOut(a arrival) {
-	x := &struct { // in one piece: they come with every step
-		held heldRead
-		to   StepTo
-	}{heldRead{step: a.msg.Step, free: a.free, owed: l.present}, StepTo{Index: l.taken, Msg: a.msg, Skipped: l.skipped}}
-	h := &x.held
+	h := &heldRead{step: a.msg.Step, free: a.free, owed: l.present}
 	if len(l.seats) > 1 {
 		h.by = make([]bool, len(l.seats))
 		for i, s := range l.seats {
@@ -163,7 +159,7 @@ func (l *ReaderLeader) handOut(a arrival) {
 		}
 	}
 	l.held = append(l.held, h)
-	l.emit(ToAll{&x.to})
+	l.emit(ToAll{&StepTo{Index: l.taken, Msg: a.msg, Skipped: l.skipped}})
 	l.taken++
 }
 
