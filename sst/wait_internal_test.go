@@ -5,13 +5,23 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 // said collects what is logged.
-type said struct{ strings.Builder }
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
 
 func (s *said) begin(ctx context.Context, e *explainer, text string) *longWait {
 	return e.begin(ctx, func() (string, []any) { return text, nil })
@@ -24,9 +34,11 @@ func newSaid(tidy bool) (*said, *explainer) {
 
 // told returns how often each text was logged.
 func (s *said) told(texts ...string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var out []string
 	for _, t := range texts {
-		out = append(out, fmt.Sprint(strings.Count(s.String(), "msg="+t)))
+		out = append(out, fmt.Sprint(strings.Count(s.text.String(), "msg="+t)))
 	}
 	return strings.Join(out, " ")
 }
