@@ -32,17 +32,24 @@ type eager struct {
 // poller is a link to read from.
 type poller interface{ Poll() bool }
 
+// turns is how often a wait looks before it lets others have the processor, and looks at
+// the clock: each takes as long as several looks. It is a microsecond or two.
+const turns = 8
+
 // wait reads from l until changed is closed, for so long at most, and reports
 // whether it is. A nil l has nothing to read; and it does not, unless processors are
-// there for us and all peers, who may live here: it would take one from them.
-func (e *eager) wait(ctx context.Context, l poller, changed <-chan struct{}) bool {
+// there for us and all peers, who may live here: it would take one from them. The
+// caller's wait began at began.
+func (e *eager) wait(ctx context.Context, l poller, changed <-chan struct{}, began time.Time) bool {
 	if l == nil || !e.fast.Load() || !roomFor(e.peers) {
 		return false
 	}
-	for began := time.Now(); ctx.Err() == nil && time.Since(began) < e.most; {
-		l.Poll()
-		if isDone(changed) {
-			return true
+	for ctx.Err() == nil && time.Since(began) < e.most {
+		for range turns {
+			l.Poll()
+			if isDone(changed) {
+				return true
+			}
 		}
 		runtime.Gosched()
 	}
@@ -52,5 +59,5 @@ func (e *eager) wait(ctx context.Context, l poller, changed <-chan struct{}) boo
 // roomFor reports whether there is a processor for each of so many others, one at least.
 func roomFor(peers int) bool { return runtime.GOMAXPROCS(0) > 1 && runtime.NumCPU() > max(peers, 1) }
 
-// end is told that a wait is over, and when it began.
-func (e *eager) end(began time.Time) { e.fast.Store(time.Since(began) < e.most) }
+// end is told that a wait is over, and how long it was.
+func (e *eager) end(took time.Duration) { e.fast.Store(took < e.most) }

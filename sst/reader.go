@@ -104,6 +104,8 @@ type Reader struct {
 type heldStep struct {
 	step     *step.Step
 	retained bool
+	source   tellingSource
+	metadata [1][]byte // of the common case
 }
 
 // Steps iterates over the steps of the stream from the next one on, until the
@@ -145,49 +147,61 @@ func (r *Reader) BeginStep(ctx context.Context) (*step.Step, error) {
 	case <-ctx.Done():
 		return nil, r.fail("begin step", context.Cause(ctx))
 	}
-	for tried, waiting := false, false; ; {
-		t, changed := r.take()
-		switch {
-		case t.err != nil:
-			r.protocolError(t)
-			return nil, r.fail("begin step", t.err)
-		case t.deliver != nil:
-			return r.decode(t.deliver)
-		case t.end != nil && t.end.Err == nil:
-			return nil, io.EOF
-		case t.end != nil:
-			return nil, r.fail("begin step", t.end.Err)
-		}
-		if !tried {
-			tried = true
-			defer r.eager.end(time.Now())
-			defer r.waited(time.Now())
-			if r.eager.wait(ctx, r.control(), changed) {
-				continue
-			}
-		}
-		if !waiting {
-			waiting = true
-			defer r.session.waits.begin(ctx, func() (string, []any) {
-				return "waiting for the next step of the writer", append([]any{"stream", r.name, "writer", r.peer()}, until(ctx)...)
-			}).end()
-		}
-		if err := r.session.await(ctx, changed); err != nil {
+	t, changed := r.take()
+	if t.nothing() {
+		var err error
+		if t, err = r.waitStep(ctx, changed); err != nil {
 			return nil, r.fail("begin step", err)
 		}
 	}
+	switch {
+	case t.err != nil:
+		r.protocolError(t)
+		return nil, r.fail("begin step", t.err)
+	case t.deliver != nil:
+		return r.decode(t.deliver)
+	case t.end.Err == nil:
+		return nil, io.EOF
+	}
+	return nil, r.fail("begin step", t.end.Err)
+}
+
+// waitStep waits for the next step, or for the end.
+func (r *Reader) waitStep(ctx context.Context, changed <-chan struct{}) (t taken, err error) {
+	began := time.Now()
+	defer func() { r.waited(time.Since(began)) }()
+	if r.eager.wait(ctx, r.control(), changed, began) {
+		if t, changed = r.take(); !t.nothing() {
+			return t, nil
+		}
+	}
+	defer r.session.waits.begin(ctx, func() (string, []any) {
+		return "waiting for the next step of the writer", append([]any{"stream", r.name, "writer", r.peer()}, until(ctx)...)
+	}).end()
+	for t.nothing() {
+		if err := r.session.await(ctx, changed); err != nil {
+			return t, err
+		}
+		t, changed = r.take()
+	}
+	return t, nil
 }
 
 // take asks the member for a step, and returns what says that asking again may
-// help.
+// help, if there is none.
 func (r *Reader) take() (t taken, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.unlock()
 	if r.broken != nil {
 		return taken{err: r.broken}, nil
 	}
-	changed = r.changed.wait() // before: at rank 0 the step can come at once
-	return r.handle(cp.Next{}), changed
+	if t = r.handle(cp.Next{}); t.nothing() {
+		t = r.handle(cp.Next{}) // at rank 0 the step may have come because the member has asked
+	}
+	if t.nothing() {
+		changed = r.changed.wait()
+	}
+	return t, changed
 }
 
 // absorb takes formats and attributes in, also of steps that are not delivered.
@@ -220,12 +234,12 @@ func (r *Reader) absorb(m *sstmsg.TimestepMetadata) error {
 
 // decode makes the step that the application sees.
 func (r *Reader) decode(m *sstmsg.TimestepMetadata) (*step.Step, error) {
-	metadata := make([][]byte, len(m.Metadata))
-	for i, b := range m.Metadata {
-		metadata[i] = b.Data.Bytes()
+	h := &heldStep{source: tellingSource{r.plane.Step(m.Step, m.PreloadMode, m.Native), r, m.Step}}
+	metadata := h.metadata[:0]
+	for _, b := range m.Metadata {
+		metadata = append(metadata, b.Data.Bytes())
 	}
-	src := &tellingSource{r.plane.Step(m.Step, m.PreloadMode, m.Native), r, m.Step}
-	st, err := r.decoder.Step(uint64(m.Step), metadata, src, func() error {
+	st, err := r.decoder.Step(uint64(m.Step), metadata, &h.source, func() error {
 		r.ended(m.Step)
 		return nil
 	})
@@ -233,9 +247,10 @@ func (r *Reader) decode(m *sstmsg.TimestepMetadata) (*step.Step, error) {
 		r.ended(m.Step)
 		return nil, r.fail("begin step", fmt.Errorf("step %d: %w", m.Step, err))
 	}
+	h.step = st
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.steps[m.Step] = &heldStep{step: st}
+	r.steps[m.Step] = h
 	return st, nil
 }
 
@@ -335,8 +350,9 @@ func (s *tellingSource) explain(ctx context.Context, what string, n int) *longWa
 // ended takes in that the program has ended a step. Its views keep it from the writer,
 // as if it were retained.
 func (r *Reader) ended(number int64) {
-	r.memberEvent(cp.Retain{Step: number})
-	r.plane.AfterViews(number, func() { r.endStep(number) })
+	if !r.plane.AfterViews(number, func() { r.endStep(number) }) {
+		r.memberEvent(cp.Retain{Step: number})
+	}
 }
 
 // endStep gives a step back.

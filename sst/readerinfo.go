@@ -70,11 +70,12 @@ func (c *readerCounts) saw(m *sstmsg.TimestepMetadata) {
 // came notes that a step is known.
 func (c *readerCounts) came(number int64) { c.newest = max(c.newest, number+1) }
 
-// waited adds the time since start.
-func (r *Reader) waited(start time.Time) {
+// waited takes in that BeginStep has waited.
+func (r *Reader) waited(took time.Duration) {
+	r.eager.end(took)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.counts.waiting += time.Since(start)
+	r.counts.waiting += took
 }
 
 // Info returns a snapshot. It is safe for concurrent use, after Close too.

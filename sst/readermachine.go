@@ -46,6 +46,8 @@ type taken struct {
 	err     error // the step's records make no sense
 }
 
+func (t taken) nothing() bool { return t.deliver == nil && t.end == nil && t.err == nil }
+
 // leaderEvent handles an event of the leader, which may end the reader. The
 // caller does not hold mu.
 func (r *Reader) leaderEvent(e cp.ReaderEvent) {
@@ -98,7 +100,7 @@ func (r *Reader) settle() {
 	q := &r.inbox
 	for {
 		if !q.leader.empty() {
-			r.memberActions(r.member.Handle(cp.FromLeader{Msg: q.leader.next()}))
+			r.memberActions(r.member.Hear(q.leader.next()))
 			continue
 		}
 		if q.member.empty() {

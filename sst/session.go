@@ -131,7 +131,7 @@ func NewSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 	if s.log == nil {
 		s.log = slog.Default()
 	}
-	s.waits.log = s.log
+	s.waits.log, s.waits.tidy = s.log, cfg.ManualProgress
 	if s.cfg.HandshakeGrace == 0 {
 		s.cfg.HandshakeGrace = defaultGrace
 	}

@@ -25,72 +25,119 @@ func explanation(ctx context.Context, log *slog.Logger, text func() (string, []a
 	log.WarnContext(ctx, msg, args...)
 }
 
-// explainer is explain for waits that come with every step: it uses its timers
-// again. It is safe for concurrent use.
+// explainer is explain for waits that come with every step. They share one timer, so that
+// a wait that is over at once costs no more than a place in a list. It is safe for concurrent
+// use.
 type explainer struct {
 	log *slog.Logger
+	// tidy stops the timer with the last wait. Else it goes off once more, for nobody:
+	// nothing may happen by itself in a session with ManualProgress.
+	tidy bool
 
-	mu   sync.Mutex
-	free []*longWait
+	mu    sync.Mutex
+	first *longWait // the oldest, and so the first to be explained
+	last  *longWait
+	free  *longWait
+	spare int // waits in free
+	timer *time.Timer
+	armed bool
 }
 
 // longWait is a wait that may have to be explained.
 type longWait struct {
-	of    *explainer
-	timer *time.Timer
-
-	mu   sync.Mutex
-	ctx  context.Context
-	text func() (string, []any) // nil: over
+	of         *explainer
+	ctx        context.Context
+	text       func() (string, []any)
+	due        time.Time
+	prev, next *longWait // those that began before and after it, and were not explained; next of a free one: another
+	listed     bool
 }
 
-// maxFreeWaits bounds the timers that are kept.
+// maxFreeWaits bounds the memory that is kept.
 const maxFreeWaits = 16
 
 // begin begins a wait, which the caller ends.
 func (e *explainer) begin(ctx context.Context, text func() (string, []any)) *longWait {
+	due := time.Now().Add(explainAfter)
 	e.mu.Lock()
-	var w *longWait
-	if n := len(e.free); n > 0 {
-		w, e.free = e.free[n-1], e.free[:n-1]
+	defer e.mu.Unlock()
+	w := e.free
+	if w != nil {
+		e.free, e.spare = w.next, e.spare-1
+	} else {
+		w = &longWait{of: e}
 	}
-	e.mu.Unlock()
-	if w == nil {
-		w = &longWait{of: e, ctx: ctx, text: text}
-		w.timer = time.AfterFunc(explainAfter, w.explain)
-		return w
+	w.ctx, w.text, w.due = ctx, text, due
+	w.prev, w.next, w.listed = e.last, nil, true
+	if e.last != nil {
+		e.last.next = w
+	} else {
+		e.first = w
 	}
-	w.mu.Lock()
-	w.ctx, w.text = ctx, text
-	w.mu.Unlock()
-	w.timer.Reset(explainAfter)
+	e.last = w
+	e.arm()
 	return w
 }
 
-func (w *longWait) explain() {
-	w.mu.Lock()
-	ctx, text := w.ctx, w.text
-	w.mu.Unlock()
-	if text != nil {
-		explanation(ctx, w.of.log, text)
+// arm sets the timer, if it is needed and not set. The caller holds mu.
+func (e *explainer) arm() {
+	if e.armed || e.first == nil {
+		return
+	}
+	e.armed = true
+	if wait := time.Until(e.first.due); e.timer == nil {
+		e.timer = time.AfterFunc(wait, e.explain)
+	} else {
+		e.timer.Reset(wait)
 	}
 }
 
-// end ends the wait. A timer that has gone off may still be at its explanation, so
-// it is not used again.
-func (w *longWait) end() {
-	waiting := w.timer.Stop()
-	w.mu.Lock()
-	w.ctx, w.text = nil, nil
-	w.mu.Unlock()
-	if !waiting {
+// explain explains the oldest wait, if it is due.
+func (e *explainer) explain() {
+	e.mu.Lock()
+	e.armed = false
+	w := e.first
+	if w == nil || time.Until(w.due) > 0 {
+		e.arm()
+		e.mu.Unlock()
 		return
 	}
+	ctx, text := w.ctx, w.text
+	e.unlist(w)
+	e.arm() // for the next one: this one's logger may take its time
+	e.mu.Unlock()
+	explanation(ctx, e.log, text)
+}
+
+// unlist takes a wait off the list. The caller holds mu.
+func (e *explainer) unlist(w *longWait) {
+	if w.prev != nil {
+		w.prev.next = w.next
+	} else {
+		e.first = w.next
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	} else {
+		e.last = w.prev
+	}
+	w.prev, w.next, w.listed = nil, nil, false
+}
+
+// end ends the wait. Its explanation may still be on the way to the log.
+func (w *longWait) end() {
 	e := w.of
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.free) < maxFreeWaits {
-		e.free = append(e.free, w)
+	if w.listed {
+		e.unlist(w)
+	}
+	w.ctx, w.text = nil, nil
+	if e.spare < maxFreeWaits {
+		w.next, e.free, e.spare = e.free, w, e.spare+1
+	}
+	if e.tidy && e.first == nil && e.armed {
+		e.armed = !e.timer.Stop()
 	}
 }
 

@@ -75,7 +75,7 @@ type Writer struct {
 	// Guarded by the step protocol.
 	encoders []*step.Encoder   // one a rank
 	formats  map[[12]byte]bool // that a rank of this process has brought
-	unsent   *cp.Contribute    // of a step that could not be encoded
+	unsent   *share            // of a step that could not be encoded
 	memory   stepMemory
 	planes   []string  // data planes that are served, best first
 	near     *near     // nil without the native plane
@@ -234,8 +234,9 @@ func (w *Writer) waitFor(ctx context.Context, why func() (string, []any), ok fun
 		}
 		changed := w.changed.wait()
 		if first {
-			defer w.eager.end(time.Now())
-			if w.waitEagerly(ctx, changed) {
+			began := time.Now()
+			defer func() { w.eager.end(time.Since(began)) }()
+			if w.waitEagerly(ctx, changed, began) {
 				continue
 			}
 		}
@@ -254,7 +255,7 @@ func (w *Writer) waitFor(ctx context.Context, why func() (string, []any), ok fun
 
 // waitEagerly waits a moment for a message of the reader, if there is only one. The
 // caller holds mu, which is free meanwhile.
-func (w *Writer) waitEagerly(ctx context.Context, changed <-chan struct{}) bool {
+func (w *Writer) waitEagerly(ctx context.Context, changed <-chan struct{}, began time.Time) bool {
 	var l poller
 	for _, r := range w.readers {
 		if len(w.readers) == 1 && r.link != nil {
@@ -263,7 +264,7 @@ func (w *Writer) waitEagerly(ctx context.Context, changed <-chan struct{}) bool 
 	}
 	w.mu.Unlock()
 	defer w.mu.Lock()
-	return w.eager.wait(ctx, l, changed)
+	return w.eager.wait(ctx, l, changed, began)
 }
 
 // Name returns the stream's name as given to Create.

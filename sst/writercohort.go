@@ -3,6 +3,7 @@ package sst
 import (
 	"context"
 
+	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 )
 
@@ -10,10 +11,15 @@ import (
 // ranks of its cohort. Each rank has a member machine, rank 0 the leader as well.
 // What these two say to each other goes through Writer.work, as pointers.
 
-// event is for one of the two machines.
+// event is for one of the two machines. Messages, of which every step has some, stand in
+// it as they are: as cp's events they would take memory.
 type event struct {
 	leader cp.WriterEvent
 	member cp.WriterMemberEvent
+	heard  cp.Message     // of the leader, for the member
+	said   cp.Message     // of member from, for the leader
+	wire   sstmsg.Message // of reader from, for the leader
+	from   int
 }
 
 // tellLeader and tellMember hand an event to a machine, and do what follows from
@@ -29,14 +35,16 @@ func (w *Writer) tell(e event) {
 	w.working = true
 	for i := 0; i < len(w.work); i++ {
 		switch e := w.work[i]; {
+		case e.said != nil:
+			w.carryOut(w.leader.Handle(cp.FromMember{Member: e.from, Msg: e.said}))
+		case e.wire != nil:
+			w.carryOut(w.leader.Handle(cp.FromReader{Reader: readerKey(e.from), Msg: e.wire}))
+		case e.heard != nil:
+			w.obey(w.member.Hear(e.heard))
 		case e.leader != nil:
-			list := w.leader.Handle(e.leader)
-			for _, a := range list {
-				w.lead(a)
-			}
-			w.leader.Done(list)
+			w.carryOut(w.leader.Handle(e.leader))
 		case e.member != nil:
-			w.ask(e.member)
+			w.obey(w.member.Handle(e.member))
 		}
 	}
 	clear(w.work)
@@ -45,9 +53,16 @@ func (w *Writer) tell(e event) {
 	w.settle()
 }
 
-// ask feeds the member, and does what it wants.
-func (w *Writer) ask(e cp.WriterMemberEvent) {
-	list := w.member.Handle(e)
+// carryOut does what the leader wants.
+func (w *Writer) carryOut(list []cp.WriterAction) {
+	for _, a := range list {
+		w.lead(a)
+	}
+	w.leader.Done(list)
+}
+
+// obey does what the member wants.
+func (w *Writer) obey(list []cp.WriterMemberAction) {
 	for _, a := range list {
 		w.act(a)
 	}
@@ -107,10 +122,10 @@ func (w *Writer) lead(a cp.WriterAction) {
 // the data is there when the reader learns of it, as with real writers.
 func (w *Writer) toOwnMember(m cp.Message) {
 	if _, ok := m.(*cp.Push); !ok {
-		w.tellMember(cp.FromLeader{Msg: m})
+		w.tell(event{heard: m})
 		return
 	}
-	w.ask(cp.FromLeader{Msg: m})
+	w.obey(w.member.Hear(m))
 }
 
 // act carries out an action of this rank's member.
@@ -218,7 +233,7 @@ func (w *Writer) fromMember(member int, m cp.Message) {
 	case *cp.Finished:
 		state.finished = true
 	}
-	w.tellLeader(cp.FromMember{Member: member, Msg: m})
+	w.tell(event{said: m, from: member})
 }
 
 // holdups says whom a wait is for, as arguments of a log line: ranks that are not
@@ -270,7 +285,7 @@ func (w *Writer) heardRank(from int, m cp.Message) {
 	case w.leader != nil && from > 0 && from < len(w.states):
 		w.fromMember(from, m)
 	case w.leader == nil && from == 0:
-		w.tellMember(cp.FromLeader{Msg: m})
+		w.tell(event{heard: m})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/weft-fabric/weft/internal/shmem"
-	"github.com/weft-fabric/weft/internal/wire/sstmsg"
 	"github.com/weft-fabric/weft/sst/internal/cp"
 	"github.com/weft-fabric/weft/sst/internal/dp"
 	"github.com/weft-fabric/weft/sst/internal/native"
@@ -88,25 +87,13 @@ func (w *Writer) isWatched() bool {
 // native reports whether the reader may look at our memory.
 func (r *attached) native() bool { return r.plane == cp.PlaneNative || r.plane == cp.PlaneMixed }
 
-// extents says for each rank where its block lies, for readers of this node; nothing if
-// they cannot see it. It appends to list.
-func (d *stepData) extents(list []sstmsg.Block) []sstmsg.Block {
-	if !d.arena {
-		return list
-	}
-	for _, s := range d.stores {
-		list = append(list, sstmsg.Block{Data: sstmsg.ByteBlob(dp.AppendExtents(nil, shared(s)))})
-	}
-	return list
-}
-
-// shared lists what of a store lies in shared memory.
-func shared(s *step.HeapStore) []dp.Extent {
-	var list []dp.Extent
+// appendShared appends where what of a store lies in shared memory does, for readers of
+// this node.
+func appendShared(b []byte, s *step.HeapStore) []byte {
 	for _, e := range s.Extents() {
 		if m, ok := e.Memory.(*native.Memory); ok {
-			list = append(list, dp.Extent{Offset: e.Offset, Length: e.Length, Key: m.Key(), At: e.At})
+			b = dp.Extent{Offset: e.Offset, Length: e.Length, Key: m.Key(), At: e.At}.Append(b)
 		}
 	}
-	return list
+	return b
 }

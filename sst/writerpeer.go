@@ -144,7 +144,7 @@ func (w *Writer) fromReader(key readerKey, m sstmsg.Message) {
 	if m, ok := m.(*sstmsg.ReleaseTimestep); ok && w.disbelieve(key, r, m) {
 		return
 	}
-	w.tellLeader(cp.FromReader{Reader: key, Msg: m})
+	w.tell(event{wire: m, from: int(key)})
 }
 
 // readsBy takes in by which plane a reader turns out to read. It says so on the link that
@@ -165,7 +165,7 @@ func (w *Writer) readsBy(l carrier.Link, key readerKey, m *sstmsg.ReaderPlane) {
 			w.session.post(l, &sstmsg.ReaderPlane{WriterID: m.Alone, Plane: m.Plane}, r.options, nil)
 		}
 	}
-	w.tellLeader(cp.FromReader{Reader: key, Msg: m})
+	w.tell(event{wire: m, from: int(key)})
 }
 
 // leaves takes in that a reader leaves. One that has two links says so on both, because

@@ -323,7 +323,7 @@ func (st *openStep) encode() (*cp.Contribute, error) {
 	if c == nil {
 		c = newShare(len(w.encoders))
 	}
-	c.Metadata, c.Bytes = c.Metadata[:0], c.Bytes[:0]
+	c.Metadata, c.Bytes, c.Native = c.Metadata[:0], c.Bytes[:0], c.Native[:0]
 	for rank, e := range w.encoders {
 		out, err := e.End()
 		if err != nil {
@@ -335,31 +335,17 @@ func (st *openStep) encode() (*cp.Contribute, error) {
 				c.Formats = append(c.Formats, sstmsg.FormatBlock{ID: sstmsg.ByteBlob(f.ID[:]), Body: sstmsg.ByteBlob(f.Body)})
 			}
 		}
-		c.Metadata = append(c.Metadata, sstmsg.Block{Data: sstmsg.ByteBlob(out.Metadata)})
+		c.Metadata = append(c.Metadata, c.block(2*rank, out.Metadata))
+		if st.data.arena {
+			c.Native = append(c.Native, c.block(2*rank+1, appendShared(c.room(rank), st.data.stores[rank])))
+		}
 		if len(out.Attributes) > 0 {
 			c.Attributes[rank] = sstmsg.ByteBlob(out.Attributes)
 		}
 		c.Bytes = append(c.Bytes, out.DataSize)
 	}
 	w.memory.expect(c.Bytes)
-	c.Native = st.data.extents(c.Native[:0])
-	return c, nil
-}
-
-// newShare returns a share of n ranks with room for everything: in one piece in
-// the common case.
-func newShare(n int) *cp.Contribute {
-	if n != 1 {
-		return &cp.Contribute{Metadata: make([]sstmsg.Block, 0, n), Attributes: make([]sstmsg.Blob, n), Bytes: make([]uint64, 0, n)}
-	}
-	s := &struct {
-		share      cp.Contribute
-		metadata   [1]sstmsg.Block
-		attributes [1]sstmsg.Blob
-		bytes      [1]uint64
-	}{}
-	s.share.Metadata, s.share.Attributes, s.share.Bytes = s.metadata[:0], s.attributes[:], s.bytes[:0]
-	return &s.share
+	return &c.Contribute, nil
 }
 
 // newFormat reports whether no rank of this process has brought the format before.

@@ -91,14 +91,18 @@ func (r Record) Top() View {
 // in several places of a recursive format (docs/wire/ffs.md §5.2).
 const reuse = 4
 
-// checker walks over a record with an explicit stack for what lies behind slots,
+// checker walks over a record with an explicit stack for what lies deep behind slots,
 // so that a list of any length needs no deep recursion. left is what may still
 // be pointed at; it bounds the work and ends cycles.
 type checker struct {
 	body  []byte
 	left  int
+	depth int // slots that row has followed
 	stack []run
 }
+
+// shallow is how many slots row follows by itself: an ordinary record needs no stack.
+const shallow = 4
 
 // run is a row of structs of one layout.
 type run struct {
@@ -124,7 +128,8 @@ func check(top *layout, body []byte) error {
 }
 
 // row checks a row of structs. It calls itself for structs in place, which are
-// nested as deep as there are structs in the format at most.
+// nested as deep as there are structs in the format at most, and for those behind the
+// first slots.
 func (c *checker) row(r run) error {
 	// Atoms in place are in range by the format alone; only slots lead elsewhere.
 	for k := range r.num {
@@ -138,8 +143,8 @@ func (c *checker) row(r run) error {
 	return nil
 }
 
-// field checks what one field of v points at, and puts the structs that it
-// leads to on the stack.
+// field checks what one field of v points at, and pushes the structs that it
+// leads to.
 func (c *checker) field(v View, f *field) error {
 	if !f.dynamic && f.elem == structure {
 		if !f.sub.variant {
@@ -159,7 +164,7 @@ func (c *checker) field(v View, f *field) error {
 	}
 	switch f.elem {
 	case structure:
-		c.push(f.sub, at, f.size, n)
+		return c.push(f.sub, at, f.size, n)
 	case text:
 		for k := range n {
 			s, err := cstring(c.body, at+k*slotSize)
@@ -182,17 +187,28 @@ func (c *checker) field(v View, f *field) error {
 			if err := c.charge(to, f.sub.size); err != nil {
 				return err
 			}
-			c.push(f.sub, to, 0, 1)
+			if err := c.push(f.sub, to, 0, 1); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// push puts a row of structs on the stack, unless nothing can be behind them.
-func (c *checker) push(l *layout, at, step, n int) {
-	if l.variant {
+// push checks a row of structs, or puts it on the stack, unless nothing can be behind
+// them.
+func (c *checker) push(l *layout, at, step, n int) error {
+	switch {
+	case !l.variant:
+		return nil
+	case c.depth == shallow:
 		c.stack = append(c.stack, run{l, at, step, n})
+		return nil
 	}
+	c.depth++
+	err := c.row(run{l, at, step, n})
+	c.depth--
+	return err
 }
 
 // charge takes n bytes off what may still be pointed at.

@@ -23,6 +23,9 @@ func Decode(f *ffs.Format, rec []byte) (Message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sstmsg: %s: %w", f.Name(), err)
 	}
+	if s, ok := p.step.read(r.Top(), len(rec)); ok {
+		return s, nil
+	}
 	m := reflect.New(p.t)
 	budget := len(rec)
 	if err := p.top.read(r.Top(), m.Elem(), &budget); err != nil {

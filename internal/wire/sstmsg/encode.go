@@ -24,6 +24,11 @@ func Encode(m Message, o Options) (*ffs.Format, [][]byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if s, ok := m.(*TimestepMetadata); ok {
+		if parts, ok := c.step.encode(s); ok {
+			return c.format, parts, nil
+		}
+	}
 	v := reflect.ValueOf(m).Elem()
 	if parts, ok := c.flat.encode(v); ok {
 		return c.format, parts, nil

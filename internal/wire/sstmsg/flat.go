@@ -73,7 +73,13 @@ func (l *flatLayout) encode(v reflect.Value) (parts [][]byte, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	buf := make([]byte, l.head+l.size, l.head+l.size+slotSize+copied)
+	n := l.head + l.size + slotSize + copied
+	if blob.Len() > copied {
+		parts = append(make([][]byte, 0, 1+len(blob)), make([]byte, n))
+	} else {
+		parts = onePart(n)
+	}
+	buf := parts[0][:l.head+l.size]
 	copy(buf, l.id[:])
 	body := buf[l.head:]
 	for _, f := range l.fields {
@@ -97,7 +103,7 @@ func (l *flatLayout) encode(v reflect.Value) (parts [][]byte, ok bool) {
 		}
 		binary.LittleEndian.PutUint64(body[f.offset:], uint64(n))
 	}
-	return l.finish(buf, blob, copied), true
+	return l.finish(parts, buf, blob, copied), true
 }
 
 // blob returns the message's blob, and how many of its bytes are to be copied: all
@@ -119,8 +125,31 @@ func (l *flatLayout) blob(v reflect.Value) (blob Blob, copied int, ok bool) {
 	return blob, copied, large == 0 || copied == 0
 }
 
-// finish adds the blob and the length.
-func (l *flatLayout) finish(buf []byte, blob Blob, copied int) [][]byte {
+// onePart returns n zero bytes as the only part of a record: in one piece with the list,
+// if they are as few as those of most records.
+func onePart(n int) [][]byte {
+	const few, some = 40, 360 // a release; a step of one rank and some variables
+	switch {
+	case n <= few:
+		r := &struct {
+			parts [1][]byte
+			bytes [few]byte
+		}{}
+		r.parts[0] = r.bytes[:n]
+		return r.parts[:]
+	case n <= some:
+		r := &struct {
+			parts [1][]byte
+			bytes [some]byte
+		}{}
+		r.parts[0] = r.bytes[:n]
+		return r.parts[:]
+	}
+	return [][]byte{make([]byte, n)}
+}
+
+// finish adds the blob and the length. buf is the beginning of the first part.
+func (l *flatLayout) finish(parts [][]byte, buf []byte, blob Blob, copied int) [][]byte {
 	n := blob.Len()
 	if n > 0 {
 		buf = append(buf, make([]byte, -l.size&(slotSize-1))...)
@@ -128,18 +157,14 @@ func (l *flatLayout) finish(buf []byte, blob Blob, copied int) [][]byte {
 	if l.head == longHeader {
 		binary.LittleEndian.PutUint64(buf[ffs.IDLen:], uint64(len(buf)-l.head+n))
 	}
-	if n == 0 || copied > 0 {
-		for _, p := range blob {
-			buf = append(buf, p...)
-		}
-		return [][]byte{buf}
-	}
-	parts := make([][]byte, 1, 1+len(blob))
-	parts[0] = buf
 	for _, p := range blob {
-		if len(p) > 0 {
+		switch {
+		case copied > 0:
+			buf = append(buf, p...)
+		case len(p) > 0:
 			parts = append(parts, p)
 		}
 	}
+	parts[0] = buf
 	return parts
 }

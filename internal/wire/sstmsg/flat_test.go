@@ -97,13 +97,13 @@ func TestFlatMessages(t *testing.T) {
 
 // TestEncodeAllocates bounds what each message of a step costs.
 func TestEncodeAllocates(t *testing.T) {
-	limits := map[string]float64{"metadata": 8, "preload": 2, "reply": 2, "request": 2, "release": 2}
+	limits := map[string]float64{"metadata": 1, "preload": 1, "reply": 2, "request": 1, "release": 1}
 	for name, m := range stepMessages() {
 		if n := testing.AllocsPerRun(100, func() { _, _, _ = Encode(m, Options{}) }); n > limits[name] {
 			t.Errorf("encode %s: %v allocations, at most %v", name, n, limits[name])
 		}
 	}
-	limits = map[string]float64{"metadata": 7, "preload": 2, "reply": 2, "request": 1, "release": 1}
+	limits = map[string]float64{"metadata": 1, "preload": 2, "reply": 2, "request": 1, "release": 1}
 	for name, m := range stepMessages() {
 		f, rec, err := Append(nil, m, Options{})
 		if err != nil {

@@ -67,6 +67,7 @@ type compiled struct {
 	top    *layout
 	format *ffs.Format
 	flat   *flatLayout // nil if the message is not that simple
+	step   *stepLayout // nil but of a TimestepMetadata
 }
 
 // known are the variants of one message that have been compiled, by
@@ -126,7 +127,7 @@ func compileNew(m Message, t reflect.Type, v variant) (*compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sstmsg: format of %s: %w", m.message(), err)
 	}
-	return &compiled{top: top, format: f, flat: flatten(top, f)}, nil
+	return &compiled{top: top, format: f, flat: flatten(top, f), step: stepLayoutOf(t, v, top, f)}, nil
 }
 
 // layout places the fields of t as a C compiler does on x86-64.

@@ -9,8 +9,9 @@ import (
 // plan says how records of one wire format become messages: which wire field each
 // Go field is. It is made once for a format, whoever sent that.
 type plan struct {
-	t   reflect.Type // of the message
-	top *reader
+	t    reflect.Type // of the message
+	top  *reader
+	step *stepPlan // nil but of a TimestepMetadata
 }
 
 // reader is the plan of one struct.
@@ -41,7 +42,9 @@ func newPlan(f *ffs.Format) (*plan, error) {
 		return nil, err
 	}
 	p := planner{structs: f.Structs(), types: f.Types, made: map[match]*reader{}}
-	return &plan{t: reflect.TypeOf(m).Elem(), top: p.reader(c.top, 0)}, nil
+	made := &plan{t: reflect.TypeOf(m).Elem(), top: p.reader(c.top, 0)}
+	made.step = stepPlanOf(made)
+	return made, nil
 }
 
 // planner makes the readers of one format. Lists are recursive, so each is made

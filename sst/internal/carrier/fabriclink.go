@@ -214,14 +214,14 @@ func (l *fabricLink) isOpen() bool {
 	return l.state == linkOpen
 }
 
-// hasRoom reports whether reading is not held back. If it is, who sends will tell when
-// it is not any more. When both sides hold each other up, the one that has dialled gives
-// way: else neither could go on.
-func (l *fabricLink) hasRoom() bool {
+// admits reports whether the link is open, as isOpen does, and whether reading is not held
+// back. If it is, who sends will tell when it is not any more. When both sides hold each
+// other up, the one that has dialled gives way: else neither could go on.
+func (l *fabricLink) admits() (open, room bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.full = l.queued > l.owner.config.MaxQueued && !(l.key.dialled && l.write.held)
-	return !l.full
+	return l.state == linkOpen, !l.full
 }
 
 // holdPeer tells the peer to send nothing, or to go on. The caller has the turn.
@@ -238,7 +238,7 @@ func (l *fabricLink) heldByPeer(held bool) {
 	l.write.held = held
 	l.pump()
 	l.unlock()
-	if len(l.read.held) > 0 { // both at once: see hasRoom
+	if len(l.read.held) > 0 { // both at once: see admits
 		l.owner.todo.any.Store(true)
 	}
 }

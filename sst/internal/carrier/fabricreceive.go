@@ -104,11 +104,14 @@ func (f *Fabric) unit(from fabric.Peer, b []byte, err error) {
 	}
 	f.mu.Lock()
 	l := f.links[linkKey{id: u.link, dialled: !u.dialler}]
+	if l != nil && u.kind != unitHello {
+		f.mu.Unlock()
+		l.arrived(from, &u, len(b))
+		return
+	}
 	_, known := f.peers[from]
 	f.mu.Unlock()
 	switch {
-	case l != nil && u.kind != unitHello:
-		l.arrived(from, &u, len(b))
 	case u.kind == unitHello && l == nil:
 		f.greet(from, &u)
 	case u.kind == unitHello && l.peer.number == from:
@@ -344,19 +347,20 @@ func (l *fabricLink) deliver(record []byte) error {
 		return err
 	}
 	in := Inbound{Format: f, Data: record, Free: free}
-	switch {
-	case len(l.read.held) > 0 || !l.hasRoom() && l.isOpen():
-		if err := l.read.keep(len(record)); err != nil {
-			free()
-			return err
+	if len(l.read.held) == 0 {
+		if open, room := l.admits(); room || !open {
+			l.hand(in, open)
+			return nil
 		}
-		if l.read.held = append(l.read.held, in); len(l.read.held) == 1 {
-			l.holdPeer(true)
-		}
-		l.list()
-	default:
-		l.hand(in)
 	}
+	if err := l.read.keep(len(record)); err != nil {
+		free()
+		return err
+	}
+	if l.read.held = append(l.read.held, in); len(l.read.held) == 1 {
+		l.holdPeer(true)
+	}
+	l.list()
 	return nil
 }
 
@@ -368,9 +372,9 @@ func (l *fabricLink) list() {
 	}
 }
 
-// hand calls the Handler, unless Close was called.
-func (l *fabricLink) hand(in Inbound) {
-	if !l.isOpen() {
+// hand calls the Handler, unless Close was called: then the link is not open.
+func (l *fabricLink) hand(in Inbound, open bool) {
+	if !open {
 		in.Free()
 		return
 	}
@@ -383,7 +387,8 @@ func (l *fabricLink) handHeld() {
 	r := &l.read
 	r.listed = false
 	for len(r.held) > 0 {
-		if l.isOpen() && !l.hasRoom() {
+		open, room := l.admits()
+		if open && !room {
 			l.list()
 			return
 		}
@@ -393,7 +398,7 @@ func (l *fabricLink) handHeld() {
 			r.held = nil
 		}
 		r.kept -= len(in.Data) + keepCost
-		l.hand(in)
+		l.hand(in, open)
 	}
 	l.holdPeer(false)
 }
@@ -404,6 +409,6 @@ func (l *fabricLink) handAll() {
 	l.read.held = nil
 	for _, in := range held {
 		l.read.kept -= len(in.Data) + keepCost
-		l.hand(in)
+		l.hand(in, l.isOpen())
 	}
 }

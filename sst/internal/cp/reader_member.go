@@ -89,6 +89,12 @@ func (m *ReaderMember) Handle(e ReaderMemberEvent) []ReaderMemberAction {
 	return m.emitted()
 }
 
+// Hear is Handle of FromLeader, without the memory that an event takes.
+func (m *ReaderMember) Hear(msg Message) []ReaderMemberAction {
+	m.receive(msg)
+	return m.emitted()
+}
+
 func (m *ReaderMember) tell(msg Message) { m.emit(ToLeader{msg}) }
 
 func (m *ReaderMember) start() {

@@ -91,13 +91,21 @@ func (q *queue) count(s *heldStep, by int) {
 	q.bytes += uint64(by) * s.size // modulo 2^64: taking off is adding the complement
 }
 
+// unused returns a step to be filled in, of which only the memory means anything.
+func (q *queue) unused() *heldStep {
+	n := len(q.free)
+	if n == 0 {
+		return &heldStep{}
+	}
+	s := q.free[n-1]
+	q.free = q.free[:n-1]
+	return s
+}
+
 // newStep makes the next step of the shares of the members.
 func (w *WriterLeader) newStep() *heldStep {
 	q := &w.queue
-	s := &heldStep{}
-	if n := len(q.free); n > 0 {
-		s, q.free = q.free[n-1], q.free[:n-1]
-	}
+	s := q.unused()
 	*s = heldStep{number: w.next, attributes: w.attributes, formats: len(w.formats), bytes: s.bytes[:0], size: w.size}
 	w.attributes.shared = true
 	s.precious = w.cfg.FirstPrecious && s.number == 0
@@ -135,6 +143,9 @@ func (w *WriterLeader) places() []sstmsg.Block {
 		m := &w.members[k]
 		if !slices.ContainsFunc(m.share.Native, func(b sstmsg.Block) bool { return b.Data.Len() > 0 }) {
 			continue
+		}
+		if len(w.members) == 1 {
+			return m.share.Native
 		}
 		if all == nil {
 			all = make([]sstmsg.Block, w.ranks)

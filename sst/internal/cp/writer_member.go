@@ -90,6 +90,15 @@ func (m *WriterMember) Handle(e WriterMemberEvent) []WriterMemberAction {
 	return m.emitted()
 }
 
+// Hear is Handle of FromLeader, without the memory that an event takes.
+func (m *WriterMember) Hear(msg Message) []WriterMemberAction {
+	if m.over() {
+		return nil
+	}
+	m.fromLeader(msg)
+	return m.emitted()
+}
+
 func (m *WriterMember) say(msg Message) { m.emit(ToLeader{msg}) }
 
 func (m *WriterMember) enter(p WriterPhase) {

@@ -57,7 +57,10 @@ func (e *Evpath) Announce(number int64) {
 
 // announce takes steps up to a number off the early ones. The caller holds mu.
 func (e *Evpath) announce(number int64) {
-	e.announced = max(e.announced, number)
+	if number <= e.announced {
+		return
+	}
+	e.announced = number
 	for n, cost := range e.early.cost {
 		if n <= e.announced {
 			e.early.total -= cost

@@ -162,9 +162,9 @@ func (e *Evpath) ranks() []int64 {
 func (e *Evpath) Step(number int64, mode int32) step.Source { return e.begin(number, mode) }
 
 func (e *Evpath) begin(number int64, mode int32) *evpathStep {
-	e.Saw(number, mode)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.saw(number, mode)
 	e.announce(number)
 	if !e.over(number) {
 		e.open[number] = true

@@ -21,14 +21,14 @@ type Extent struct {
 // ErrExtents says that a writer's list of extents makes no sense.
 var ErrExtents = errors.New("malformed list of extents")
 
-// extentSize is that of one entry. A list is entries and nothing else: the record around
+// ExtentSize is the length of one entry, in bytes. A list is entries and nothing else: the record around
 // it says how long it is, and a layout that is not understood any more would come in a
 // field of another name.
 //
 //	offset u64 | length u64 | key u64 | at u64, little-endian
 //
 // (docs/wire/sst.md "Additions").
-const extentSize = 32
+const ExtentSize = 32
 
 // maxOffset is where memory ends for sure, so that every length is an int.
 const maxOffset = math.MaxInt64
@@ -36,11 +36,17 @@ const maxOffset = math.MaxInt64
 // AppendExtents appends a list as it goes with the metadata of a step. Extents rise, do
 // not overlap and are not empty; what is in no memory with a key is in none of them.
 func AppendExtents(b []byte, list []Extent) []byte {
-	b = slices.Grow(b, len(list)*extentSize)
+	b = slices.Grow(b, len(list)*ExtentSize)
 	for _, x := range list {
-		for _, v := range [...]uint64{x.Offset, x.Length, uint64(x.Key), x.At} {
-			b = binary.LittleEndian.AppendUint64(b, v)
-		}
+		b = x.Append(b)
+	}
+	return b
+}
+
+// Append appends one entry of a list.
+func (x Extent) Append(b []byte) []byte {
+	for _, v := range [...]uint64{x.Offset, x.Length, uint64(x.Key), x.At} {
+		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	return b
 }
@@ -49,10 +55,10 @@ func AppendExtents(b []byte, list []Extent) []byte {
 // list that AppendExtents does not make says at which byte it is wrong, and wraps
 // [ErrExtents].
 func ParseExtents(b []byte) ([]Extent, error) {
-	if len(b) < extentSize { // an empty list takes no memory
+	if len(b) < ExtentSize { // an empty list takes no memory
 		return appendParsed(nil, b)
 	}
-	return appendParsed(make([]Extent, 0, len(b)/extentSize), b)
+	return appendParsed(make([]Extent, 0, len(b)/ExtentSize), b)
 }
 
 // appendParsed is ParseExtents into memory for several lists; on an error it appends
@@ -60,9 +66,9 @@ func ParseExtents(b []byte) ([]Extent, error) {
 func appendParsed(list []Extent, b []byte) ([]Extent, error) {
 	free := uint64(0) // where the last one ends
 	parsed := list
-	for at := 0; at < len(b); at += extentSize {
-		if len(b)-at < extentSize {
-			return list, fmt.Errorf("extent at byte %d: %d bytes of %d: %w", at, len(b)-at, extentSize, ErrExtents)
+	for at := 0; at < len(b); at += ExtentSize {
+		if len(b)-at < ExtentSize {
+			return list, fmt.Errorf("extent at byte %d: %d bytes of %d: %w", at, len(b)-at, ExtentSize, ErrExtents)
 		}
 		x := extentIn(b[at:])
 		switch {

@@ -43,8 +43,8 @@ func TestExtentsTruncated(t *testing.T) {
 	for n := range twoExtentsWire {
 		list, err := ParseExtents(twoExtentsWire[:n])
 		switch {
-		case n%extentSize == 0:
-			if err != nil || !slices.Equal(list, twoExtents[:n/extentSize]) {
+		case n%ExtentSize == 0:
+			if err != nil || !slices.Equal(list, twoExtents[:n/ExtentSize]) {
 				t.Errorf("%d bytes: %v, %v", n, list, err)
 			}
 		case !errors.Is(err, ErrExtents) || len(list) != 0:

@@ -24,6 +24,11 @@ type learning struct {
 func (e *Evpath) Saw(number int64, mode int32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.saw(number, mode)
+}
+
+// saw is Saw for who holds mu.
+func (e *Evpath) saw(number int64, mode int32) {
 	if mode == ModeLearned && e.learned.first < 0 {
 		e.learned.first = number
 	}

@@ -103,7 +103,7 @@ func locate(routes []Route, extents []sstmsg.Block) []located {
 		return nil
 	}
 	ranks := make([]located, n)
-	all := make([]Extent, 0, total/extentSize)
+	all := make([]Extent, 0, total/ExtentSize)
 	for rank := range ranks {
 		if routes[rank] == nil {
 			continue

@@ -29,15 +29,17 @@ type use struct {
 // AfterViews says that the step is over: no view or copy of its memory begins any more.
 // It calls then, once, as soon as none is in use: now, in the goroutine of the caller,
 // or, with the release of the last one, in one of its own, since who releases may hold
-// any lock.
+// any lock. It reports whether that was now.
 //
 // Fail and Close do not hurry it: views outlive them, and to say of a step that nobody
 // looks at it while somebody does would damage what he sees. A view that is never
 // released keeps then from being called. The plane does not wait for it either.
-func (p *Native) AfterViews(number int64, then func()) {
-	if !p.uses.after(number, then) {
-		then()
+func (p *Native) AfterViews(number int64, then func()) (now bool) {
+	if p.uses.after(number, then) {
+		return false
 	}
+	then()
+	return true
 }
 
 // InUse lists the steps of whose memory a view or a copy is in use, rising. After Fail
