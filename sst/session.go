@@ -187,6 +187,7 @@ func (s *Session) close() error {
 	s.joining = true
 	s.mu.Unlock()
 	s.tasks.Wait()
+	s.waits.close()
 	return errors.Join(err, s.closeNear())
 }
 
