@@ -336,6 +336,7 @@ func TestLimitsHold(t *testing.T) {
 	}
 }
 
+// holdLimits is TestLimitsHold for one set of limits, with ranks that are joined so.
 func holdLimits(t *testing.T, join func(*crew, int), p sst.Params, steps int) {
 	c := newCrewOver(t, join, 2, sst.WriterConfig{Params: p})
 	var readers []*readerRanks
