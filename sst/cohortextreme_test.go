@@ -330,64 +330,69 @@ func TestLimitsHold(t *testing.T) {
 		{QueueLimit: 1}, {QueueLimit: 1, BlockAt: "BeginStep"}, {QueueLimitBytes: 1}, {QueueLimitBytes: 1, QueueFullPolicy: "Discard"},
 		{QueueLimitBytes: 400, QueueFullPolicy: "Discard", QueueLimit: 3}, {QueueLimit: 1, QueueFullPolicy: "Discard", ReserveQueueLimit: 1, FirstTimestepPrecious: true},
 	} {
-		t.Run(p.String(), func(t *testing.T) {
-			c := newCrew(t, 2, sst.WriterConfig{Params: p})
-			var readers []*readerRanks
-			for i := range 3 {
-				readers = append(readers, attachRanks(t, c.name, 1+i%2, sst.ReaderConfig{}))
-			}
-			testutil.Eventually(t, "all are active", func() bool {
-				active := 0
-				for _, r := range c.writers[0].Info().Readers {
-					if r.Active {
-						active++
-					}
-				}
-				return active == len(readers)
-			})
-			wrote := async(func() []error {
-				return c.all(func(rank int) error {
-					for range steps {
-						if err := c.write(bounded(t), rank); err != nil {
-							return err
-						}
-						i := c.writers[rank].Info()
-						most := 1 + 1
-						if p.QueueLimit > 0 {
-							most = p.QueueLimit + 1
-						}
-						if p.FirstTimestepPrecious {
-							most++
-						}
-						if i.Held > most {
-							return fmt.Errorf("%d steps are held", i.Held)
-						}
-					}
-					return c.writers[rank].Close()
-				})
-			})
-			g, _ := newGroup(t.Context())
-			for _, x := range readers {
-				for _, r := range x.readers {
-					g.Go(func() error {
-						seen, err := drain(bounded(t), r)
-						if err != nil {
-							return err
-						}
-						if got := len(seen) + int(r.Info().Skipped); got != steps {
-							return fmt.Errorf("%d taken and %d skipped of %d", len(seen), r.Info().Skipped, steps)
-						}
-						if p.QueueFullPolicy == "" && len(seen) != steps {
-							return fmt.Errorf("%d steps of %d", len(seen), steps)
-						}
-						return nil
-					})
-				}
-			}
-			if err := next(t, "readers", async(g.Wait)); err != nil {
-				t.Error(err)
-			}
-			c.must(next(t, "writers", wrote))
-		})
+		for carrier, join := range carriers {
+			t.Run(p.String()+"/"+carrier, func(t *testing.T) { holdLimits(t, join, p, steps) })
+		}
 	}
+}
+
+// holdLimits is TestLimitsHold for one set of limits, with ranks that are joined so.
+func holdLimits(t *testing.T, join func(*crew, int), p sst.Params, steps int) {
+	c := newCrewOver(t, join, 2, sst.WriterConfig{Params: p})
+	var readers []*readerRanks
+	for i := range 3 {
+		readers = append(readers, attachRanks(t, c.name, 1+i%2, sst.ReaderConfig{}))
+	}
+	testutil.Eventually(t, "all are active", func() bool {
+		active := 0
+		for _, r := range c.writers[0].Info().Readers {
+			if r.Active {
+				active++
+			}
+		}
+		return active == len(readers)
+	})
+	wrote := async(func() []error {
+		return c.all(func(rank int) error {
+			for range steps {
+				if err := c.write(bounded(t), rank); err != nil {
+					return err
+				}
+				i := c.writers[rank].Info()
+				most := 1 + 1
+				if p.QueueLimit > 0 {
+					most = p.QueueLimit + 1
+				}
+				if p.FirstTimestepPrecious {
+					most++
+				}
+				if i.Held > most {
+					return fmt.Errorf("%d steps are held", i.Held)
+				}
+			}
+			return c.writers[rank].Close()
+		})
+	})
+	g, _ := newGroup(t.Context())
+	for _, x := range readers {
+		for _, r := range x.readers {
+			g.Go(func() error {
+				seen, err := drain(bounded(t), r)
+				if err != nil {
+					return err
+				}
+				if got := len(seen) + int(r.Info().Skipped); got != steps {
+					return fmt.Errorf("%d taken and %d skipped of %d", len(seen), r.Info().Skipped, steps)
+				}
+				if p.QueueFullPolicy == "" && len(seen) != steps {
+					return fmt.Errorf("%d steps of %d", len(seen), steps)
+				}
+				return nil
+			})
+		}
+	}
+	if err := next(t, "readers", async(g.Wait)); err != nil {
+		t.Error(err)
+	}
+	c.must(next(t, "writers", wrote))
 }

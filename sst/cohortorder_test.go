@@ -38,7 +38,7 @@ func TestF83CohortOrder(t *testing.T) {
 	s := quickSession(t)
 	for round := range testutil.Count(t, 25, 3000) {
 		c := &crew{t: t, name: streamName(t), part: 4}
-		c.join(3)
+		carriers[[]string{"Local", "TCP"}[round%2]](c, 3)
 		cfg := sst.WriterConfig{Session: s, CloseTimeout: 100 * time.Millisecond, Params: sst.Params{
 			RendezvousReaderCount: none(), QueueLimit: 1 + rng.IntN(3), BlockAt: []string{"EndStep", "BeginStep"}[rng.IntN(2)],
 		}}

@@ -27,11 +27,20 @@ type crew struct {
 // session of its own unless that has one.
 func newCrew(t testing.TB, n int, cfg sst.WriterConfig) *crew {
 	t.Helper()
+	return newCrewOver(t, (*crew).join, n, cfg)
+}
+
+// carriers are how ranks can be joined: what they say goes its own way in each.
+var carriers = map[string]func(*crew, int){"Local": (*crew).join, "TCP": (*crew).joinTCP}
+
+// newCrewOver is newCrew with ranks that are joined so.
+func newCrewOver(t testing.TB, join func(*crew, int), n int, cfg sst.WriterConfig) *crew {
+	t.Helper()
 	c := &crew{t: t, name: streamName(t), part: 8}
 	if cfg.Params.RendezvousReaderCount == nil {
 		cfg.Params.RendezvousReaderCount = none()
 	}
-	c.join(n)
+	join(c, n)
 	for rank, err := range c.create(bounded(t), func(int) sst.WriterConfig { return cfg }) {
 		if err != nil {
 			t.Fatalf("rank %d: %v", rank, err)

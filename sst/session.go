@@ -38,8 +38,9 @@ type SessionConfig struct {
 	// of this node: their data goes through sockets.
 	NoSharedMemory bool
 	// Spin is how long who waits for a peer looks for its message itself before it sleeps.
-	// It does so only after a wait that was as short, and only with a second processor; 0 means
-	// 300 us, less: never. It costs that much of a processor at the end of a fast time.
+	// It does so only after a wait that was as short, and only where there are more processors
+	// than processes that the wait is for, which may live here; 0 means 300 us, less: never. It
+	// costs that much of a processor at the end of a fast time.
 	Spin time.Duration
 	// ManualProgress makes a session that has no goroutine of its own once its readers are
 	// open: what comes is taken in by calls of the program that wait. It is for readers
@@ -187,6 +188,7 @@ func (s *Session) close() error {
 	s.joining = true
 	s.mu.Unlock()
 	s.tasks.Wait()
+	s.waits.close()
 	return errors.Join(err, s.closeNear())
 }
 

@@ -30,11 +30,12 @@ func explanation(ctx context.Context, log *slog.Logger, text func() (string, []a
 // use.
 type explainer struct {
 	log *slog.Logger
-	// tidy stops the timer with the last wait. Else it goes off once more, for nobody:
-	// nothing may happen by itself in a session with ManualProgress.
-	tidy bool
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// tidy stops the timer with the last wait. Else it goes off once more, for nobody:
+	// nothing may happen by itself in a session with ManualProgress, or in one that is
+	// closed.
+	tidy  bool
 	first *longWait // the oldest, and so the first to be explained
 	last  *longWait
 	free  *longWait
@@ -136,6 +137,19 @@ func (w *longWait) end() {
 	if e.spare < maxFreeWaits {
 		w.next, e.free, e.spare = e.free, w, e.spare+1
 	}
+	e.rest()
+}
+
+// close says that the session is closed: those that still wait are explained as before.
+func (e *explainer) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tidy = true
+	e.rest()
+}
+
+// rest stops the timer of a tidy explainer, if nobody waits. The caller holds mu.
+func (e *explainer) rest() {
 	if e.tidy && e.first == nil && e.armed {
 		e.armed = !e.timer.Stop()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -99,6 +100,28 @@ func TestExplainerTidy(t *testing.T) {
 			t.Error(got)
 		}
 	})
+}
+
+// TestClosedSessionHasNoTimer: what was waited for in a session leaves nothing that goes off
+// after its Close.
+func TestClosedSessionHasNoTimer(t *testing.T) {
+	s, err := NewSession(t.Context(), SessionConfig{ListenAddr: netip.MustParseAddrPort("127.0.0.1:0")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func() (string, []any) { return "", nil }
+	s.waits.begin(t.Context(), text).end()
+	late := s.waits.begin(t.Context(), text)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if !s.waits.armed {
+		t.Error("a wait is left, and no timer")
+	}
+	late.end()
+	if s.waits.armed {
+		t.Error("no wait is left, and a timer")
+	}
 }
 
 // advance lets fake time pass, and what is due be done.

@@ -24,7 +24,6 @@ type WriterMember struct {
 	verdict   Verdict
 	ahead     []verdictRow // of tries that this member has not begun: all aborted
 	goTry     int64        // newest try that was let go, with BlockInBegin
-
 }
 
 // NewWriterMember returns the machine of a member that has yet to say hello.
