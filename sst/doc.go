@@ -19,6 +19,15 @@
 //		a, err := T.Get(ctx, step.All, nil)
 //	}
 //
+// On one node a reader looks at the memory of a Weft writer instead of getting
+// copies, if both programs link the provider for it and are of one user. Without
+// the import, and without a word, data goes through sockets; Info says which it is.
+//
+//	import _ "github.com/weft-fabric/weft/prov/shm"
+//
+//	v, err := T.View(ctx, step.All)                             // the writer's memory, read-only
+//	defer v.Release()
+//
 // A program of several processes opens the stream on each of them, with a
 // [github.com/weft-fabric/weft/sst/cohort.Cohort] that connects them: see [WriterConfig] and [ReaderConfig].
 //

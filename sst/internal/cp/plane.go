@@ -46,8 +46,8 @@ func (e *PlaneError) Error() string {
 	return fmt.Sprintf("the writer serves the data plane %q, this reader has %q; %s", e.Writer, e.Ours, e.cure())
 }
 
-// cure says what helps. Of two Weft sides one has been told to use a plane and no
-// other, since each has evpath.
+// cure says what helps. A Weft reader without evpath was told so, by DataTransport or
+// ManualProgress; a Weft writer without native was told so, or does not link it.
 func (e *PlaneError) cure() string {
 	switch {
 	case !e.Weft:
@@ -55,7 +55,7 @@ func (e *PlaneError) cure() string {
 	case slices.Contains(e.Ours, PlaneEvpath):
 		return fmt.Sprintf("leave the engine parameter DataTransport out in the writer, or set it to %q in this reader", e.Writer)
 	}
-	return fmt.Sprintf("leave the engine parameter DataTransport out in this reader, or set it to %q in the writer", strings.Join(e.Ours, ","))
+	return fmt.Sprintf("leave the engine parameter DataTransport out in this reader, and ManualProgress, or set it to %q in the writer, which needs the import of prov/shm", strings.Join(e.Ours, ","))
 }
 
 // Unwrap makes the error an ErrPlane.

@@ -45,7 +45,7 @@ func TestPlaneError(t *testing.T) {
 		{PlaneError{Writer: "ucx", Ours: []string{"native", "evpath"}}, []string{`"ucx"`, `["native" "evpath"]`, "DataTransport to WAN in the writer"}},
 		{PlaneError{Writer: "evpath", Ours: []string{"native"}}, []string{`"evpath"`, "DataTransport to WAN in the writer"}},
 		{PlaneError{Writer: "native", Ours: []string{"evpath"}, Weft: true}, []string{`DataTransport out in the writer, or set it to "native" in this reader`}},
-		{PlaneError{Writer: "evpath", Ours: []string{"native"}, Weft: true}, []string{`DataTransport out in this reader, or set it to "native" in the writer`}},
+		{PlaneError{Writer: "evpath", Ours: []string{"native"}, Weft: true}, []string{`DataTransport out in this reader, and ManualProgress, or`, `set it to "native" in the writer, which needs the import of prov/shm`}},
 	} {
 		if !errors.Is(&c.err, ErrPlane) {
 			t.Errorf("%+v is no ErrPlane", c.err)
