@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/weft-fabric/weft/internal/wire/cm"
@@ -93,10 +94,17 @@ func (f *finder) look(ctx context.Context) (err error) {
 		return nil
 	case errors.Is(err, ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("%s: no answer from %v; is the writer stopped? %w", f.path, addr, err)
+	case noWay(err):
+		return fmt.Errorf("%s: %v, where the writer is, cannot be reached from here; is it on another network, or in another network namespace? %w", f.path, addr, err)
 	}
 	err = fmt.Errorf("%s: %w: nobody of that name at %v; start it again, or remove the file: %w", f.path, ErrStale, addr, err)
 	f.dead.note(f.file, time.Now(), err)
 	return err
+}
+
+// noWay reports whether it is this side that does not get anywhere near the writer, which may live.
+func noWay(err error) bool {
+	return errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.ENETDOWN)
 }
 
 // final reports whether waiting longer cannot help.

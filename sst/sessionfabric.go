@@ -41,9 +41,9 @@ func (s *Session) near(ctx context.Context) (*near, error) {
 	s.nearby, s.nearErr = n, err
 	const without = "no shared memory here: data goes through sockets, also on this node"
 	switch {
-	case errors.Is(err, errDenied): // as the program wants it
+	case errors.Is(err, errDenied), errors.Is(err, native.ErrNotLinked): // as the program wants it, or has forgotten
 		s.log.InfoContext(ctx, without, "reason", err)
-	case err != nil && !errors.Is(err, native.ErrNotLinked):
+	case err != nil:
 		s.log.WarnContext(ctx, without, "error", err)
 	}
 	return n, err
