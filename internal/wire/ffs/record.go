@@ -21,8 +21,9 @@ const (
 // Record is a checked record: every View of it can be read without surprises.
 // It points into the bytes it was made from.
 type Record struct {
-	f    *Format
-	body []byte
+	f      *Format
+	body   []byte
+	inward bool // a slot points into the top struct
 }
 
 // Record checks the record at the front of b, which must begin with the ID of
@@ -46,10 +47,11 @@ func (f *Format) Record(b []byte) (r Record, n int, err error) {
 	}
 	n = head + size
 	body := b[head:n:n]
-	if err := check(&f.layouts[0], body); err != nil {
+	lowest, err := check(&f.layouts[0], body)
+	if err != nil {
 		return Record{}, 0, fmt.Errorf("%w (record of %q)", err, clip(f.Name()))
 	}
-	return Record{f, body}, n, nil
+	return Record{f, body, lowest < f.layouts[0].size}, n, nil
 }
 
 // recordSize returns the length of the header and of what follows it.
@@ -95,10 +97,11 @@ const reuse = 4
 // so that a list of any length needs no deep recursion. left is what may still
 // be pointed at; it bounds the work and ends cycles.
 type checker struct {
-	body  []byte
-	left  int
-	depth int // slots that row has followed
-	stack []run
+	body   []byte
+	left   int
+	lowest int // offset that is pointed at
+	depth  int // slots that row has followed
+	stack  []run
 }
 
 // shallow is how many slots row follows by itself: an ordinary record needs no stack.
@@ -110,21 +113,21 @@ type run struct {
 	at, step, num int
 }
 
-// check follows everything that can be reached from the top struct. Formats
-// without slots have nothing to follow.
-func check(top *layout, body []byte) error {
+// check follows everything that can be reached from the top struct, and returns the lowest
+// offset that is pointed at. Formats without slots have nothing to follow.
+func check(top *layout, body []byte) (lowest int, err error) {
 	if !top.variant {
-		return nil
+		return len(body), nil
 	}
 	// A stack on the heap: a list of a million elements is a million deep.
-	c := checker{body: body, left: reuse * len(body)}
-	err := c.row(run{l: top, num: 1})
+	c := checker{body: body, left: reuse * len(body), lowest: len(body)}
+	err = c.row(run{l: top, num: 1})
 	for err == nil && len(c.stack) > 0 {
 		r := c.stack[len(c.stack)-1]
 		c.stack = c.stack[:len(c.stack)-1]
 		err = c.row(r)
 	}
-	return err
+	return c.lowest, err
 }
 
 // row checks a row of structs. It calls itself for structs in place, which are
@@ -167,11 +170,18 @@ func (c *checker) field(v View, f *field) error {
 		return c.push(f.sub, at, f.size, n)
 	case text:
 		for k := range n {
+			to, err := target(c.body, at+k*slotSize, 1)
+			if err != nil {
+				return err
+			}
+			if to == 0 {
+				continue
+			}
 			s, err := cstring(c.body, at+k*slotSize)
 			if err != nil {
 				return err
 			}
-			if err := c.charge(at+k*slotSize, len(s)+1); err != nil {
+			if err := c.charge(to, len(s)+1); err != nil {
 				return err
 			}
 		}
@@ -211,8 +221,9 @@ func (c *checker) push(l *layout, at, step, n int) error {
 	return err
 }
 
-// charge takes n bytes off what may still be pointed at.
+// charge takes n bytes, from at on, off what may still be pointed at.
 func (c *checker) charge(at, n int) error {
+	c.lowest = min(c.lowest, at)
 	if c.left -= n; c.left < 0 {
 		return fmt.Errorf("%w: its parts form a cycle or overlap too much (at offset %d)", ErrRecord, at)
 	}

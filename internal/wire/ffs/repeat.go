@@ -31,9 +31,10 @@ func (l *layout) fixedParts() (parts []part) {
 
 // Repeat returns the record at the front of b if it differs from r in nothing but atoms in place
 // of the top struct that count nothing. Such a record needs no check, which takes much longer than
-// to compare. Else ok is false, also if b is no record at all: ask [Format.Record] then.
+// to compare. Else ok is false, also if b is no record at all, or r one with slots that point into the top
+// struct, where atoms mean more: ask [Format.Record] then.
 func (r Record) Repeat(b []byte) (again Record, ok bool) {
-	if id, ok := RecordID(b); r.f == nil || !ok || id != r.f.id {
+	if id, ok := RecordID(b); r.f == nil || r.inward || !ok || id != r.f.id {
 		return Record{}, false
 	}
 	head, size, err := r.f.recordSize(b)
@@ -49,5 +50,5 @@ func (r Record) Repeat(b []byte) (again Record, ok bool) {
 	if !bytes.Equal(body[top.size:], r.body[top.size:]) {
 		return Record{}, false
 	}
-	return Record{r.f, body}, true
+	return Record{f: r.f, body: body}, true
 }

@@ -103,3 +103,36 @@ func TestRepeatWithoutSlots(t *testing.T) {
 		t.Error("a header alone repeats")
 	}
 }
+
+// TestRepeatInward: what a slot finds in the top struct, or in a gap of it, is more than a number. Such a record
+// has none that repeats it: that one would not have been checked.
+func TestRepeatInward(t *testing.T) {
+	inner := Struct{Name: "Inner", RecordLen: 16, Fields: []Field{{"n", "integer", 8, 0}, {"list", "integer[n]", 8, 8}}}
+	for typ, c := range map[string]struct{ good, bad, last uint64 }{ // the words at 16, and at 24
+		"*Inner":     {0, 1 << 40, 8},
+		"string":     {0, ^uint64(0), ^uint64(0)},
+		"integer[n]": {1, 2, 3},
+	} {
+		top := []Field{{"n", "integer", 8, 0}, {"slot", typ, 8, 8}}
+		for what, fields := range map[string][]Field{"a gap": top, "a field": append(top, Field{"free", "integer[2]", 8, 16})} {
+			f, err := New(Struct{Name: "Top", RecordLen: 32, Fields: fields}, inner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := f.ID()
+			record := func(word uint64) []byte {
+				rec := append(append([]byte{}, id[:]...), make([]byte, longHeader-IDLen)...)
+				rec = append(rec, words(2, 16, word, c.last)...)
+				putLength(rec)
+				return rec
+			}
+			r, _, err := f.Record(record(c.good))
+			if err != nil {
+				t.Fatalf("%s in %s: %v", typ, what, err)
+			}
+			if _, ok := r.Repeat(record(c.bad)); ok {
+				t.Errorf("%s in %s: another one repeats it", typ, what)
+			}
+		}
+	}
+}

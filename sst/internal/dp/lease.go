@@ -61,10 +61,17 @@ func (u *uses) lease(s *use, rank int, from uint64, mem []byte, free func()) *le
 	return l
 }
 
-// end gives a part back.
+// end gives a part back. When none is lent, the program has released one twice: counted, that would give the step back
+// under the next view of it, or never.
 func (l *lease) end() {
 	l.of.mu.Lock()
 	defer l.of.mu.Unlock()
+	if invariants.Enabled {
+		invariants.Checkf(l.n > 0, "step %d: a view was released twice", l.use.number)
+	}
+	if l.n == 0 {
+		return
+	}
 	if l.n--; l.n == 0 && !l.newest {
 		l.free()
 	}

@@ -96,6 +96,29 @@ func TestLeaseOfPlaneThatEnds(t *testing.T) {
 	}
 }
 
+// TestLeaseReleasedTwice: a view that is released once too often, while no other is held, costs the writer no step.
+func TestLeaseReleasedTwice(t *testing.T) {
+	f, s := placesPlane(t)
+	release := look(t, s, 0, 8)
+	release()
+	again := func() {
+		if !invariants.Enabled { // they panic then
+			release()
+		}
+	}
+	again()
+	kept := look(t, s, 8, 8)
+	if got := f.InUse(); len(got) != 1 {
+		t.Errorf("in use: %v", got)
+	}
+	kept()
+	if !f.AfterViews(5, func() {}) {
+		t.Error("the step is in use for ever")
+	}
+	again()
+	f.routes[0].wantViews(t, "in the end", 1, 0)
+}
+
 // TestLeaseOfTooMuch: a list may promise more than there is, as long as nobody wants it.
 func TestLeaseOfTooMuch(t *testing.T) {
 	f, s := placesPlane(t)
