@@ -198,3 +198,9 @@ func Affinity(int) ([]int, error) { return nil, ErrNotSupported }
 
 // SetAffinity is not available here.
 func SetAffinity(int, []int) error { return ErrNotSupported }
+
+// Pollable is not available here.
+func Pollable(*FD, string) (*os.File, error) { return nil, ErrNotSupported }
+
+// SharedEventfd is not available here.
+func SharedEventfd(int) (Eventfd, error) { return Eventfd{}, ErrNotSupported }

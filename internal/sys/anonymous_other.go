@@ -1,0 +1,24 @@
+//go:build !linux
+
+package sys
+
+// Anonymous is not available here.
+type Anonymous struct{}
+
+// MapAnonymous is not available here.
+func MapAnonymous(int) (*Anonymous, error) { return nil, ErrNotSupported }
+
+// Bytes is nothing.
+func (*Anonymous) Bytes() []byte { return nil }
+
+// MapOver is not available here.
+func (*Anonymous) MapOver() error { return ErrNotSupported }
+
+// Close does nothing.
+func (*Anonymous) Close() error { return nil }
+
+// Claim is not available here.
+func Claim(uint64, *FD, int) (b []byte, taken bool, err error) { return nil, false, ErrNotSupported }
+
+// BytesAt is nothing.
+func BytesAt(uint64, int) []byte { return nil }

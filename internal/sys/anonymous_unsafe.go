@@ -1,0 +1,67 @@
+//go:build linux
+
+package sys
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Anonymous is private memory of the kernel, zeroed, whole pages. It is for one goroutine at a time.
+type Anonymous struct {
+	bytes  []byte
+	ticket uint64
+}
+
+// MapAnonymous maps n bytes, a multiple of the page size.
+func MapAnonymous(n int) (*Anonymous, error) {
+	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, fmt.Errorf("sys: map %d bytes: %w", n, os.NewSyscallError("mmap", err))
+	}
+	return &Anonymous{b, track("private mapping")}, nil
+}
+
+// Bytes is the memory; nil after Close.
+func (a *Anonymous) Bytes() []byte { return a.bytes }
+
+// MapOver maps new memory over all of it, as a program does that reuses addresses.
+func (a *Anonymous) MapOver() error {
+	const flags = unix.MAP_FIXED | unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
+	_, err := unix.MmapPtr(-1, 0, address(a.bytes), uintptr(len(a.bytes)), unix.PROT_READ|unix.PROT_WRITE, flags)
+	return os.NewSyscallError("mmap", err)
+}
+
+// Close unmaps; again, it does nothing.
+func (a *Anonymous) Close() error {
+	b := a.bytes
+	if b == nil {
+		return nil
+	}
+	a.bytes = nil
+	untrack(a.ticket)
+	return os.NewSyscallError("munmap", unix.Munmap(b))
+}
+
+// Claim maps a memory file of n bytes, shared, at a fixed address, unless something lies there: then taken is true. The mapping is
+// not inherited by the child of a fork, and stays for the life of the process.
+func Claim(addr uint64, fd *FD, n int) (b []byte, taken bool, err error) {
+	at, err := unix.MmapPtr(fd.Int(), 0, pointer(addr), uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED_NOREPLACE)
+	switch {
+	case err == unix.EEXIST:
+		return nil, true, nil
+	case err != nil:
+		return nil, false, os.NewSyscallError("mmap", err)
+	}
+	b = unsafe.Slice((*byte)(at), n)
+	return b, false, os.NewSyscallError("madvise", unix.Madvise(b, unix.MADV_DONTFORK))
+}
+
+// BytesAt is memory at an address of which the caller knows, from MappingsOf, that it is mapped and stays.
+func BytesAt(addr uint64, n int) []byte { return unsafe.Slice((*byte)(pointer(addr)), n) }
+
+// pointer is an address that is not of the Go heap.
+func pointer(addr uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
