@@ -33,6 +33,7 @@ type Arbiter struct {
 type serving struct {
 	monitor  Monitor
 	coverage Coverage
+	over     atomic.Bool // it does not answer any more
 }
 
 // sink is a cache.
@@ -180,7 +181,7 @@ func (a *Arbiter) detach(s *sink) {
 	if len(rest) > 0 {
 		return
 	}
-	if m := a.serving.Swap(nil); m != nil {
+	if m := a.endService(); m != nil {
 		a.become(Stopping, nil)
 		if err := m.monitor.Stop(); err != nil {
 			a.become(Failed, fmt.Errorf("%s: stop: %w: %w", m.monitor.Name(), ErrMonitor, err))
@@ -193,27 +194,40 @@ func (a *Arbiter) detach(s *sink) {
 	a.drainer = nil
 }
 
+// endService makes all answers of the monitor that serves invalid.
+func (a *Arbiter) endService() *serving {
+	s := a.serving.Swap(nil)
+	if s != nil {
+		s.over.Store(true)
+	}
+	return s
+}
+
 // ready starts the monitor if there is one, and tests it. The caller has the turn.
 func (a *Arbiter) ready(log *slog.Logger) {
 	m := a.monitor
 	if m == nil {
 		return
 	}
-	began := a.serving.Load() == nil
+	s := a.serving.Load()
+	began := s == nil
+	if began {
+		s = &serving{monitor: m, coverage: m.Coverage()}
+	}
 	err := a.begin(m, began)
 	if err == nil {
-		err = a.test(m)
+		err = a.test(s)
 	}
 	if err == nil {
-		c := m.Coverage()
 		if began {
-			a.serving.Store(&serving{m, c})
-			log.LogAttrs(context.Background(), slog.LevelInfo, "a memory monitor serves", slog.String("monitor", m.Name()), slog.String("sees", c.String()))
+			a.serving.Store(s)
+			log.LogAttrs(context.Background(), slog.LevelInfo, "a memory monitor serves", slog.String("monitor", m.Name()), slog.String("sees", s.coverage.String()))
 		}
 		a.become(Running, nil)
 		return
 	}
-	if s := a.serving.Swap(nil); s != nil || !errors.Is(err, errStart) {
+	a.endService()
+	if !errors.Is(err, errStart) {
 		err = errors.Join(err, m.Stop())
 	}
 	a.become(Failed, err)

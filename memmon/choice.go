@@ -11,7 +11,8 @@ var errSetting = errors.New("memmon: no such setting")
 
 // choices are the monitors that [Arbiter.Choose] knows, by name; they are made for an arbiter's events.
 var choices = map[string]func(*events) (Monitor, error){
-	"none": func(*events) (Monitor, error) { return nil, nil },
+	"none":        func(*events) (Monitor, error) { return nil, nil }, //nolint:nilnil // none is nil
+	"userfaultfd": newUserfault,
 }
 
 // Names lists what [Arbiter.Choose] takes.

@@ -32,8 +32,10 @@ const (
 
 	granuleBits = 21 // 2 MiB
 
-	// inFlightLooks is how often a hit looks again if somebody is posting at this very moment.
+	// How often a hit looks again if somebody is posting at this very moment; in the end it lets others run between the looks. That is
+	// cheaper than what a miss costs.
 	inFlightLooks = 64
+	patientLooks  = 32
 )
 
 // eventsName is how the page is found in /proc/self/maps.
@@ -120,13 +122,16 @@ func (e *events) now() uint64 { return atomic.LoadUint64(&e.w[wordBegun]) }
 
 // untouched says whether none of the events from seen on was about the range, and how many there have been. False is also: nobody can tell.
 func (e *events) untouched(seen uint64, r Range) (uint64, bool) {
-	for range inFlightLooks {
+	for i := range inFlightLooks {
 		done := atomic.LoadUint64(&e.w[wordDone])
 		if done == seen && atomic.LoadUint64(&e.w[wordBegun]) == done {
 			return done, true
 		}
 		// A poster counts itself in begun before it writes a slot, so if the two are equal nobody writes.
 		if atomic.LoadUint64(&e.w[wordBegun]) != done {
+			if i >= inFlightLooks-patientLooks {
+				runtime.Gosched()
+			}
 			continue
 		}
 		return done, e.scan(seen, done, func(event Range) bool { return !event.Overlaps(r) })

@@ -101,15 +101,21 @@ func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
 	if all, misses := s.coverage.Answers(class); !all {
 		return nil, fmt.Errorf("%s does not see %v of %v: %w", s.monitor.Name(), misses, class, ErrUnanswered)
 	}
+	return a.observe(s, r)
+}
+
+// observe begins to look at whole pages.
+func (a *Arbiter) observe(s *serving, r Range) (*observed, error) {
 	p := &observed{a: a, s: s, r: r}
 	p.seen.Store(a.events.now())
 	a.events.want(r, 1)
-	if p.watch, err = s.monitor.Watch(r); err == nil && s.monitor.Err() == nil {
-		return p, nil
-	}
+	w, err := s.monitor.Watch(r)
 	if err == nil {
-		p.watch.Close()
-		err = s.monitor.Err()
+		if err = s.monitor.Err(); err == nil {
+			p.watch = w
+			return p, nil
+		}
+		w.Close()
 	}
 	a.events.want(r, -1)
 	return nil, fmt.Errorf("%s: %v: %w: %w", s.monitor.Name(), r, ErrUnanswered, err)
@@ -120,7 +126,7 @@ func (p *observed) Valid() bool {
 	if p.dead.Load() {
 		return false
 	}
-	if p.a.serving.Load() == p.s && p.untouched() && p.watch.Valid() && p.untouched() {
+	if !p.s.over.Load() && p.untouched() && p.watch.Valid() && p.untouched() {
 		return true
 	}
 	p.dead.Store(true)

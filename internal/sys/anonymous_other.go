@@ -22,3 +22,8 @@ func Claim(uint64, *FD, int) (b []byte, taken bool, err error) { return nil, fal
 
 // BytesAt is nothing.
 func BytesAt(uint64, int) []byte { return nil }
+
+// MapAnonymousAt is not available here.
+func MapAnonymousAt(uint64, int) (m *Anonymous, taken bool, err error) {
+	return nil, false, ErrNotSupported
+}

@@ -18,11 +18,14 @@ type Anonymous struct {
 
 // MapAnonymous maps n bytes, a multiple of the page size.
 func MapAnonymous(n int) (*Anonymous, error) {
-	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if n <= 0 {
+		return nil, fmt.Errorf("sys: map %d bytes: %w", n, unix.EINVAL)
+	}
+	at, err := unix.MmapPtr(-1, 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, fmt.Errorf("sys: map %d bytes: %w", n, os.NewSyscallError("mmap", err))
 	}
-	return &Anonymous{b, track("private mapping")}, nil
+	return &Anonymous{unsafe.Slice((*byte)(at), n), track("private mapping")}, nil
 }
 
 // Bytes is the memory; nil after Close.
@@ -43,7 +46,7 @@ func (a *Anonymous) Close() error {
 	}
 	a.bytes = nil
 	untrack(a.ticket)
-	return os.NewSyscallError("munmap", unix.Munmap(b))
+	return os.NewSyscallError("munmap", unix.MunmapPtr(address(b), uintptr(len(b))))
 }
 
 // Claim maps a memory file of n bytes, shared, at a fixed address, unless something lies there: then taken is true. The mapping is
@@ -65,3 +68,16 @@ func BytesAt(addr uint64, n int) []byte { return unsafe.Slice((*byte)(pointer(ad
 
 // pointer is an address that is not of the Go heap.
 func pointer(addr uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
+
+// MapAnonymousAt is MapAnonymous at an address, unless something lies there: then taken is true.
+func MapAnonymousAt(addr uint64, n int) (m *Anonymous, taken bool, err error) {
+	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
+	at, err := unix.MmapPtr(-1, 0, pointer(addr), uintptr(n), unix.PROT_READ|unix.PROT_WRITE, flags)
+	switch {
+	case err == unix.EEXIST:
+		return nil, true, nil
+	case err != nil:
+		return nil, false, os.NewSyscallError("mmap", err)
+	}
+	return &Anonymous{unsafe.Slice((*byte)(at), n), track("private mapping")}, false, nil
+}
