@@ -12,7 +12,7 @@ import (
 
 // The page of events: words of 64 bits in the machine's byte order (docs/registration.md; weft_memory_events.h is the same in C).
 const (
-	eventsMagic   = 0x53544e5645_544657 // "WFTEVNTS"
+	eventsMagic   = 0x53544e5645544657 // "WFTEVNTS"
 	eventsVersion = 1
 
 	wordMagic   = 0

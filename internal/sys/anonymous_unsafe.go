@@ -49,8 +49,8 @@ func (a *Anonymous) Close() error {
 	return os.NewSyscallError("munmap", unix.MunmapPtr(address(b), uintptr(len(b))))
 }
 
-// Claim maps a memory file of n bytes, shared, at a fixed address, unless something lies there: then taken is true. The mapping is
-// not inherited by the child of a fork, and stays for the life of the process.
+// Claim maps a memory file of n bytes, shared, at a fixed address, unless something lies there: then taken is true. The mapping
+// stays for the life of the process.
 func Claim(addr uint64, fd *FD, n int) (b []byte, taken bool, err error) {
 	at, err := unix.MmapPtr(fd.Int(), 0, pointer(addr), uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED_NOREPLACE)
 	switch {
@@ -59,8 +59,7 @@ func Claim(addr uint64, fd *FD, n int) (b []byte, taken bool, err error) {
 	case err != nil:
 		return nil, false, os.NewSyscallError("mmap", err)
 	}
-	b = unsafe.Slice((*byte)(at), n)
-	return b, false, os.NewSyscallError("madvise", unix.Madvise(b, unix.MADV_DONTFORK))
+	return unsafe.Slice((*byte)(at), n), false, nil
 }
 
 // BytesAt is memory at an address of which the caller knows, from MappingsOf, that it is mapped and stays.
