@@ -18,11 +18,25 @@ type Anonymous struct {
 
 // MapAnonymous maps n bytes, a multiple of the page size.
 func MapAnonymous(n int) (*Anonymous, error) {
-	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	at, err := unix.MmapPtr(-1, 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, fmt.Errorf("sys: map %d bytes: %w", n, os.NewSyscallError("mmap", err))
 	}
-	return &Anonymous{b, track("private mapping")}, nil
+	return &Anonymous{unsafe.Slice((*byte)(at), n), track("private mapping")}, nil
+}
+
+// MapAnonymousAt maps n bytes at addr, as a program does that uses an address again, unless something lies there: then taken
+// is true.
+func MapAnonymousAt(addr uint64, n int) (a *Anonymous, taken bool, err error) {
+	const flags = unix.MAP_FIXED_NOREPLACE | unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
+	at, err := unix.MmapPtr(-1, 0, pointer(addr), uintptr(n), unix.PROT_READ|unix.PROT_WRITE, flags)
+	switch {
+	case err == unix.EEXIST:
+		return nil, true, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("sys: map %d bytes at %#x: %w", n, addr, os.NewSyscallError("mmap", err))
+	}
+	return &Anonymous{unsafe.Slice((*byte)(at), n), track("private mapping")}, false, nil
 }
 
 // Bytes is the memory; nil after Close.
@@ -35,6 +49,31 @@ func (a *Anonymous) MapOver() error {
 	return os.NewSyscallError("mmap", err)
 }
 
+// Move moves the memory to another address. Nothing lies at the old one then.
+func (a *Anonymous) Move() error {
+	n := uintptr(len(a.bytes))
+	to, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return os.NewSyscallError("mmap", err)
+	}
+	if _, err := unix.MremapPtr(address(a.bytes), n, to, n, unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED); err != nil {
+		_ = unix.MunmapPtr(to, n)
+		return os.NewSyscallError("mremap", err)
+	}
+	a.bytes = unsafe.Slice((*byte)(to), n)
+	return nil
+}
+
+// Free lets the kernel take the pages when it needs some: they keep what they hold until then, or until they are written.
+func (a *Anonymous) Free() error {
+	return os.NewSyscallError("madvise", unix.Madvise(a.bytes, unix.MADV_FREE))
+}
+
+// Forbid makes touching the memory a fault.
+func (a *Anonymous) Forbid() error {
+	return os.NewSyscallError("mprotect", unix.Mprotect(a.bytes, unix.PROT_NONE))
+}
+
 // Close unmaps; again, it does nothing.
 func (a *Anonymous) Close() error {
 	b := a.bytes
@@ -43,7 +82,7 @@ func (a *Anonymous) Close() error {
 	}
 	a.bytes = nil
 	untrack(a.ticket)
-	return os.NewSyscallError("munmap", unix.Munmap(b))
+	return os.NewSyscallError("munmap", unix.MunmapPtr(address(b), uintptr(len(b))))
 }
 
 // Claim maps a memory file of n bytes, shared, at a fixed address, unless something lies there: then taken is true. The mapping is
