@@ -16,7 +16,8 @@ const uringSendZC = SendFixed
 // UringOp is an operation.
 type UringOp struct {
 	Code   UringCode
-	FD     int    // a socket or a pipe; if it does not block, an operation that would is done with EAGAIN
+	FD     int    // a socket or a pipe
+	NoWait bool   // done with EAGAIN if it would wait; else it waits, also where the descriptor does not block
 	Buffer int    // whose pages
 	Addr   uint64 // from where, an address inside of what was given for the buffer. It says which pages, whatever lies there now
 	Len    int    // bytes

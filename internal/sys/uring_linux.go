@@ -124,15 +124,7 @@ func (u *Uring) Submit(op UringOp) error {
 	if u.pending > int(u.submit.mask) || tail-u.submit.head.Load() > u.submit.mask {
 		return ErrWouldBlock
 	}
-	e := uringSQE{
-		code: uint8(op.Code), fd: int32(op.FD), addr: op.Addr, len: uint32(op.Len), user: op.User, buffer: uint16(op.Buffer),
-	}
-	if op.Code == SendFixed {
-		e.prio, e.rw = uringFixedBuffer, unix.MSG_NOSIGNAL
-	} else {
-		e.off = math.MaxUint64 // a stream has no offset
-	}
-	*uringSQEAt(u.entries.Bytes(), tail&u.submit.mask) = e
+	*uringSQEAt(u.entries.Bytes(), tail&u.submit.mask) = uringEntry(op)
 	u.submit.tail.Store(tail + 1)
 	if err := uringEnter(u.fd.Int(), 1, 0); err != nil {
 		if u.submit.head.Load() == tail { // the kernel did not take it, and looks only when it is told to
@@ -142,6 +134,25 @@ func (u *Uring) Submit(op UringOp) error {
 	}
 	u.pending++
 	return nil
+}
+
+// uringEntry is an operation as the kernel takes it.
+func uringEntry(op UringOp) uringSQE {
+	e := uringSQE{
+		code: uint8(op.Code), fd: int32(op.FD), addr: op.Addr, len: uint32(op.Len), user: op.User, buffer: uint16(op.Buffer),
+	}
+	switch {
+	case op.Code == SendFixed:
+		e.prio, e.rw = uringFixedBuffer, unix.MSG_NOSIGNAL
+		if op.NoWait {
+			e.rw |= unix.MSG_DONTWAIT
+		}
+		return e
+	case op.NoWait:
+		e.rw = unix.RWF_NOWAIT
+	}
+	e.off = math.MaxUint64 // a stream has no offset
+	return e
 }
 
 // Wait sleeps until an operation is done. The results come in any order. With none to wait for it fails with ErrWouldBlock.

@@ -187,6 +187,30 @@ func TestUringWaits(t *testing.T) {
 	}
 }
 
+// TestUringNoWait asks for what cannot be had now.
+func TestUringNoWait(t *testing.T) {
+	u := newUring(t, 1, 1)
+	m := anonymous(t, 256)
+	if err := u.SetBuffer(0, m.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := connected(t)
+	for _, code := range []UringCode{ReadFixed, WriteFixed} { // the far end sends and takes nothing
+		if err := raw.Control(func(fd uintptr) {
+			op := UringOp{Code: code, FD: int(fd), NoWait: true, Addr: Address(m.Bytes()), Len: len(m.Bytes())}
+			err := error(nil)
+			for err == nil {
+				_, err = u.do(t, op)
+			}
+			if !errors.Is(err, syscall.EAGAIN) {
+				t.Errorf("operation %d: %v", code, err)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestUringRounds goes around the rings several times.
 func TestUringRounds(t *testing.T) {
 	u := newUring(t, 2, 1)
