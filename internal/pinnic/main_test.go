@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +20,24 @@ func TestMain(m *testing.M) {
 func has(f sys.Feature) testutil.Capability {
 	return testutil.Capability{Name: f.String(), Fixed: true, Probe: func() error { return sys.Features{}.Check(f) }}
 }
+
+// mostPinned is how much memory a test has registered at a time, in bytes.
+const mostPinned = 4 << 20
+
+// lockable is the right to pin that much.
+var lockable = testutil.Capability{Name: "4 MiB of memory that may be locked (RLIMIT_MEMLOCK)", Fixed: true, Probe: sync.OnceValue(func() error {
+	k, far, err := New(Config{})
+	if err != nil {
+		return err
+	}
+	far.Close()
+	defer k.Close()
+	h, err := k.Register(make([]byte, mostPinned))
+	if err != nil {
+		return err
+	}
+	return k.Deregister(h)
+})}
 
 // ways are the ways of sending.
 var ways = []struct {
@@ -49,7 +68,7 @@ type wired struct {
 
 func newWired(t *testing.T, c Config) *wired {
 	t.Helper()
-	testutil.Require(t, has(sys.IOUring))
+	testutil.Require(t, has(sys.IOUring), lockable)
 	k, far, err := New(c)
 	if err != nil {
 		t.Fatal(err)

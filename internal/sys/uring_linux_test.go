@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,9 +18,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// lockable is the right to pin what the tests pin. The superuser mostly has it whatever the limit.
+var lockable = testutil.Capability{Name: "2 MiB of memory that may be locked (RLIMIT_MEMLOCK)", Fixed: true, Probe: func() error {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l); err != nil {
+		return err
+	}
+	if l.Cur < 2<<20 && os.Geteuid() != 0 {
+		return fmt.Errorf("it is %d bytes", l.Cur)
+	}
+	return nil
+}}
+
 func newUring(t *testing.T, entries, buffers int) *Uring {
 	t.Helper()
-	testutil.Require(t, has(IOUring))
+	testutil.Require(t, has(IOUring), lockable)
 	nothingOpen(t)
 	u, err := NewUring(entries, buffers, Features{})
 	if err != nil {
