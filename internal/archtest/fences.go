@@ -125,7 +125,7 @@ var foreignFiles = []string{"internal/sys/userfault_amd64.s", "internal/sys/user
 
 // checkForeign keeps sources of other compilers out: pure Go builds everywhere, and shared words
 // are written by sync/atomic only. Programs of interop are peers, not parts. The thread that must not be Go is assembly
-// (docs/decisions/0012), and C libraries of others include the header that says how to tell of memory events.
+// (docs/decisions/0013), and C libraries of others include the header that says how to tell of memory events.
 func checkForeign(s *source) []finding {
 	switch path.Ext(s.path) {
 	case ".s", ".S", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".syso":

@@ -59,8 +59,8 @@ var table = []row{
 	// What users see of communication.
 	{pkg: "fabric/provider", may: []string{"memmon"}, others: core},
 	{pkg: "fabric/fabrictest", may: []string{"fabric", "fabric/provider", "memmon", "internal/testutil"}, tests: []string{"prov/*"}, others: core},
-	{pkg: "fabric", may: []string{"fabric/provider", "memmon", "internal/suggest"}, tests: []string{"prov/*", "fabric/fabrictest", "internal/fakeprov"}, others: core},
-	{pkg: "memmon", may: []string{"internal/sys", "internal/shmem"}, others: core},
+	{pkg: "fabric", may: []string{"fabric/provider", "memmon", "internal/suggest"}, tests: []string{"prov/*", "fabric/fabrictest", "internal/fakeprov", "internal/pinnic"}, others: core},
+	{pkg: "memmon", may: []string{"internal/sys", "internal/shmem"}, tests: []string{"internal/pinnic"}, others: core},
 
 	// Providers: never each other, but for those whose work it is.
 	{pkg: "prov/all", may: []string{"prov/*"}},
@@ -86,7 +86,7 @@ var table = []row{
 
 	// What providers share, and the two fences.
 	{pkg: "internal/provutil", may: []string{"fabric/provider", "memmon", "internal/sys", "internal/shmem", "internal/mrcache", "internal/suggest"}, others: core},
-	{pkg: "internal/mrcache", may: []string{"memmon", "internal/sys", "internal/shmem"}, others: core},
+	{pkg: "internal/mrcache", may: []string{"memmon", "internal/sys", "internal/shmem"}, tests: []string{"internal/pinnic"}, others: core},
 	{pkg: "internal/shmem", may: []string{"internal/sys"}, others: core},
 	{pkg: "internal/sys", others: core},
 
@@ -101,6 +101,7 @@ var table = []row{
 	{pkg: "internal/testutil", others: []string{"github.com/google/go-cmp", "go.uber.org/goleak"}},
 	{pkg: "internal/bpfixture"},
 	{pkg: "internal/fakeprov", may: []string{"fabric/provider", "memmon"}},
+	{pkg: "internal/pinnic", may: []string{"internal/sys"}, tests: []string{"memmon"}},
 	{pkg: "internal/archtest"},
 
 	// Above everything. Codecs and metrics are linked by the one who wants them.
