@@ -151,12 +151,24 @@ func (p *observed) Close() {
 
 var errMixed = errors.New("it is memory of several classes, or not mapped")
 
+// classLooks is how often the list of mappings is read: what others map and unmap meanwhile may push an entry out of it.
+const classLooks = 4
+
 // classOf asks the kernel what the range is.
-func classOf(r Range) (Memory, error) {
-	list, err := sys.MappingsOf(r.Addr, r.Len)
-	if err != nil {
-		return 0, err
+func classOf(r Range) (class Memory, err error) {
+	for range classLooks {
+		var list []sys.MappingInfo
+		if list, err = sys.MappingsOf(r.Addr, r.Len); err == nil {
+			class, err = classOfAll(list)
+		}
+		if err == nil {
+			break
+		}
 	}
+	return class, err
+}
+
+func classOfAll(list []sys.MappingInfo) (Memory, error) {
 	class := numMemories
 	for _, m := range list {
 		c := classify(m)
