@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"testing"
 
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/memmon"
@@ -36,6 +35,7 @@ type device struct {
 	made   int
 	live   map[*region]bool
 	pinned uint64
+	most   uint64
 	wrong  []string
 }
 
@@ -65,6 +65,7 @@ func (d *device) register(b []byte) (*region, error) {
 		return nil, fmt.Errorf("device: %w", syscall.ENOMEM)
 	default:
 		d.pinned += n
+		d.most = max(d.most, d.pinned)
 	}
 	d.made++
 	r := &region{id: d.made, at: at}
@@ -105,6 +106,15 @@ func (d *device) count() int {
 	return len(d.live)
 }
 
+// tester is *testing.T, *testing.B or *rapid.T.
+type tester interface {
+	Helper()
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Cleanup(f func())
+}
+
 // bench is a cache under test, with an arbiter, a monitor and a device of its own.
 type bench struct {
 	*Cache[*region]
@@ -114,7 +124,7 @@ type bench struct {
 }
 
 // newBench makes a cache that is closed at the end of the test; then nothing may be left of it.
-func newBench(t testing.TB, d *device, cfg Config) *bench {
+func newBench(t tester, d *device, cfg Config) *bench {
 	t.Helper()
 	b := &bench{monitor: newWatcher(), device: d}
 	var err error
@@ -132,7 +142,7 @@ func newBench(t testing.TB, d *device, cfg Config) *bench {
 	return b
 }
 
-func (b *bench) end(t testing.TB) {
+func (b *bench) end(t tester) {
 	t.Helper()
 	if err := b.Close(); err != nil && !b.device.keep.Load() {
 		t.Error(err)
@@ -155,7 +165,7 @@ func (b *bench) end(t testing.TB) {
 }
 
 // acquire is Acquire of what can be acquired.
-func (b *bench) acquire(t testing.TB, k memmon.Kind) Registration[*region] {
+func (b *bench) acquire(t tester, k memmon.Kind) Registration[*region] {
 	t.Helper()
 	r, err := b.Acquire(k)
 	if err != nil {
@@ -171,7 +181,7 @@ func (b *bench) acquire(t testing.TB, k memmon.Kind) Registration[*region] {
 }
 
 // pass acquires and releases.
-func (b *bench) pass(t testing.TB, k memmon.Kind) *region {
+func (b *bench) pass(t tester, k memmon.Kind) *region {
 	t.Helper()
 	r := b.acquire(t, k)
 	h := r.Handle()
@@ -179,7 +189,7 @@ func (b *bench) pass(t testing.TB, k memmon.Kind) *region {
 	return h
 }
 
-func release(t testing.TB, r *Registration[*region], want error) {
+func release(t tester, r *Registration[*region], want error) {
 	t.Helper()
 	if err := r.Release(); !errors.Is(err, want) {
 		t.Errorf("released with %v, not %v", err, want)
@@ -198,7 +208,7 @@ type owner struct{ n atomic.Uint64 }
 func (o *owner) Generation() uint64 { return o.n.Load() }
 
 // pages maps memory for the test.
-func pages(t testing.TB, n int) *sys.Anonymous {
+func pages(t tester, n int) *sys.Anonymous {
 	t.Helper()
 	m, err := sys.MapAnonymous(n * int(pageSize))
 	if err != nil {
@@ -208,7 +218,7 @@ func pages(t testing.TB, n int) *sys.Anonymous {
 	return m
 }
 
-func arena(t testing.TB, a *memmon.Arbiter, n int) *memmon.Arena {
+func arena(t tester, a *memmon.Arbiter, n int) *memmon.Arena {
 	t.Helper()
 	m, err := a.NewArena(n * int(pageSize))
 	if err != nil {

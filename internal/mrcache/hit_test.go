@@ -8,7 +8,7 @@ import (
 )
 
 // memories is memory of each kind, four pages or more, and its first page or so.
-func memories(t testing.TB, b *bench) map[string]struct{ whole, piece memmon.Kind } {
+func memories(t tester, b *bench) map[string]struct{ whole, piece memmon.Kind } {
 	t.Helper()
 	a, mapped, watched, own := arena(t, b.arbiter, 4), pages(t, 4).Bytes(), pages(t, 4).Bytes(), new(owner)
 	heap := make([]byte, 4*pageSize)

@@ -10,7 +10,7 @@ import (
 )
 
 // singles are pages of one owner, one kind each.
-func singles(t testing.TB, n int) []memmon.Kind {
+func singles(t tester, n int) []memmon.Kind {
 	m, own := pages(t, n).Bytes(), new(owner)
 	list := make([]memmon.Kind, n)
 	for i := range list {

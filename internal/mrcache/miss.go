@@ -91,7 +91,7 @@ func (c *Cache[H]) prove(e *entry[H], k memmon.Kind) (err error) {
 	case err != nil:
 		return err
 	}
-	if !c.cfg.Arbiter.Enabled() {
+	if e.why == Kept && !c.cfg.Arbiter.Enabled() {
 		e.why = Disabled
 	}
 	return nil
