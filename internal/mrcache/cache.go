@@ -33,7 +33,8 @@ type Cache[H any] struct {
 	reclaimer reclaimer
 
 	mu    sync.Mutex  // of what is kept; it is taken after no other lock, and nothing is called with it but Valid and Hold of proofs
-	ring  []*entry[H] // what is kept, for the clock's hand
+	ring  []*entry[H] // what is kept, for the clock's hand; nil where free says
+	free  []int
 	hand  int
 	count int    // of registrations that are kept, being made, or dead and not yet given back
 	bytes uint64 // of their pages

@@ -85,6 +85,16 @@ func TestDeadInUse(t *testing.T) {
 	}
 }
 
+// TestReleaseOfTheDead is who finds out: nobody else was told.
+func TestReleaseOfTheDead(t *testing.T) {
+	b := newBench(t, newDevice(), Config{})
+	own := new(owner)
+	r := b.acquire(t, memmon.Mapped(pages(t, 1).Bytes(), own))
+	own.n.Add(1)
+	release(t, &r, ErrRemapped)
+	testutil.Eventually(t, "it is deregistered", func() bool { return b.device.count() == 0 })
+}
+
 // TestDeadForOneOperation is memory that dies while it is registered for one operation.
 func TestDeadForOneOperation(t *testing.T) {
 	b := newBench(t, newDevice(), Config{MaxCount: -1})

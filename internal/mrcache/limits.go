@@ -55,15 +55,13 @@ func (c *Cache[H]) account(e *entry[H], entries int, bytes uint64) {
 // evict takes out an idle entry, or none. The caller has mu.
 func (c *Cache[H]) evict() *entry[H] {
 	for range 2 * len(c.ring) {
-		if c.hand >= len(c.ring) {
-			c.hand = 0
-		}
-		if e := c.ring[c.hand]; e.dieIdle(false) {
+		e := c.ring[c.hand]
+		c.hand = (c.hand + 1) % len(c.ring)
+		if e != nil && e.dieIdle(false) {
 			c.unlink(e)
 			c.stats.Evicted++
 			return e
 		}
-		c.hand++
 	}
 	return nil
 }
@@ -72,20 +70,21 @@ func (c *Cache[H]) evict() *entry[H] {
 func (c *Cache[H]) clear(all bool) error {
 	var list []*entry[H]
 	c.mu.Lock()
-	for i := len(c.ring) - 1; i >= 0; i-- { // unlink moves the last one
-		e := c.ring[i]
-		if !all {
-			if e.dieIdle(true) {
-				c.unlink(e)
-				list = append(list, e)
-			}
+	for _, e := range c.ring {
+		if e == nil {
 			continue
 		}
-		if first, idle := e.die(); first {
+		dies, idle := false, true
+		if all {
+			dies, idle = e.die()
+		} else {
+			dies = e.dieIdle(true)
+		}
+		if dies {
 			c.unlink(e)
-			if idle {
-				list = append(list, e)
-			}
+		}
+		if dies && idle {
+			list = append(list, e)
 		}
 	}
 	c.mu.Unlock()
@@ -96,13 +95,24 @@ func (c *Cache[H]) clear(all bool) error {
 	return errors.Join(append(failed, c.reap())...)
 }
 
-// unlink takes a dead entry out of the tables. The caller has mu, and is the one who made it dead.
+// link makes an entry known: for the clock it comes to a place that became free, the last one first, which the hand has just passed. Who
+// was used once goes at the hand's first coming. The caller has mu.
+func (c *Cache[H]) link(e *entry[H]) {
+	c.index.add(e)
+	if n := len(c.free) - 1; n >= 0 {
+		e.place = c.free[n]
+		c.free = c.free[:n]
+		c.ring[e.place] = e
+		return
+	}
+	e.place = len(c.ring)
+	c.ring = append(c.ring, e)
+}
+
+// unlink makes a dead entry unknown. The caller has mu, and is the one who made it dead.
 func (c *Cache[H]) unlink(e *entry[H]) {
 	c.index.remove(e)
-	last := len(c.ring) - 1
-	c.ring[e.place] = c.ring[last]
-	c.ring[e.place].place = e.place
-	c.ring[last] = nil
-	c.ring = c.ring[:last]
+	c.ring[e.place] = nil
+	c.free = append(c.free, e.place)
 	c.countHits(e)
 }

@@ -43,7 +43,7 @@ func (c *Cache[H]) register(k memmon.Kind, b []byte, epoch uint64, why miss) (Re
 		return Registration[H]{}, ErrClosed
 	}
 	e := &entry[H]{source: memmon.Source(k), epoch: epoch, class: classOf(k)}
-	e.state.Store(1 | recent)
+	e.state.Store(1)
 	err := c.prove(e, k)
 	if err == nil {
 		err = c.pin(e, k, b)
@@ -178,9 +178,7 @@ func (c *Cache[H]) publish(e *entry[H], k memmon.Kind, want memmon.Range, why mi
 		why = missGrown
 	}
 	c.stats.count(why)
-	c.index.add(e)
-	e.place = len(c.ring)
-	c.ring = append(c.ring, e)
+	c.link(e)
 	return Registration[H]{}, nil
 }
 

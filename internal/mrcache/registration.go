@@ -24,7 +24,7 @@ func (r *Registration[H]) Range() memmon.Range { return r.entry.span }
 func (r *Registration[H]) Why() Reason { return r.entry.why }
 
 // Release gives it back; again, it does nothing. It takes no lock if the registration is kept; else it deregisters. The error is
-// ErrRemapped if the memory has become other memory since Acquire, as far as somebody answers for it, and what the registrar
+// ErrRemapped if the memory has become other memory since Acquire, or who answers for it cannot tell any more, and what the registrar
 // says. The last one after the cache's Close also ends the work of the monitor, which may block.
 func (r *Registration[H]) Release() error {
 	c, e := r.cache, r.entry

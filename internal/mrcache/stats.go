@@ -28,16 +28,18 @@ type Stats struct {
 func (c *Cache[H]) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	inUse := 0
 	for _, e := range c.ring {
+		if e == nil {
+			continue
+		}
 		c.countHits(e)
-	}
-	s := c.stats
-	s.Entries, s.Small = len(c.ring), c.small.Load()
-	for _, e := range c.ring {
 		if e.state.Load()&users != 0 {
-			s.InUse++
+			inUse++
 		}
 	}
+	s := c.stats
+	s.Entries, s.InUse, s.Small = len(c.ring)-len(c.free), inUse, c.small.Load()
 	return s
 }
 
