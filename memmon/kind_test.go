@@ -7,7 +7,7 @@ type owner uint64
 func (o *owner) Generation() uint64 { return uint64(*o) }
 
 // loose is an owner that cannot be compared.
-type loose struct{ list []int }
+type loose []int
 
 func (loose) Generation() uint64 { return 1 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-fabric/weft/memmon"
 )
 
-// Run these with -benchtime=1s or more, and -cpu with what the machine has.
+// cpu-ns/op is what a machine that has other work as well can be judged by: the processor time of the whole process.
 
 var (
 	benchEntries    = []int{10, 1000, 100_000}
@@ -25,7 +25,7 @@ type nobody struct{ n atomic.Uint64 }
 func (d *nobody) Register([]byte) (uint64, error) { return d.n.Add(1), nil }
 func (d *nobody) Deregister(uint64) error         { return nil }
 
-// filled is a cache with n entries of a kind, a page each, in no order, and how to kill one of them.
+// filled is a cache with n entries of a kind, a page each, and how to kill one of them.
 func filled(b *testing.B, kind string, n int) (*Cache[uint64], []memmon.Kind, func(int)) {
 	b.Helper()
 	a, err := memmon.NewArbiter()
@@ -42,28 +42,25 @@ func filled(b *testing.B, kind string, n int) (*Cache[uint64], []memmon.Kind, fu
 	}
 	b.Cleanup(func() { _, _ = c.Close(), a.Close() })
 	kinds, kill := memory(b, a, w, kind, n)
-	if kind == "watched" && n > 1000 {
-		b.Skip("the watcher of the tests looks at each watch")
-	}
-	rand.Shuffle(n, func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	for _, k := range kinds {
 		pass(b, c, k)
 	}
 	return c, kinds, kill
 }
 
-// memory is n pages of a kind. Each page of an owner has one of its own; the pages of an arena are all of one.
+// memory is n pages of a kind in no order, and how to kill one. Each page of an owner has one of its own; the pages of an arena are all of one.
 func memory(b *testing.B, a *memmon.Arbiter, w *watcher, kind string, n int) ([]memmon.Kind, func(int)) {
-	kinds, size := make([]memmon.Kind, n), int(pageSize)
+	kinds, size, at := make([]memmon.Kind, n), int(pageSize), rand.Perm(n)
+	page := func(m []byte, i int) []byte { return m[at[i]*size : (at[i]+1)*size] }
 	switch kind {
 	case "arena":
 		m := arena(b, a, n)
 		for i := range kinds {
-			kinds[i] = memmon.Mapped(m.Bytes()[i*size:(i+1)*size], m)
+			kinds[i] = memmon.Mapped(page(m.Bytes(), i), m)
 		}
 		return kinds, nil
 	case "heap":
-		for i := range kinds {
+		for _, i := range at {
 			kinds[i] = memmon.HeapBytes(make([]byte, size))
 		}
 		return kinds, nil
@@ -71,13 +68,13 @@ func memory(b *testing.B, a *memmon.Arbiter, w *watcher, kind string, n int) ([]
 		m, owners := pages(b, n).Bytes(), make([]*owner, n)
 		for i := range kinds {
 			owners[i] = new(owner)
-			kinds[i] = memmon.Mapped(m[i*size:(i+1)*size], owners[i])
+			kinds[i] = memmon.Mapped(page(m, i), owners[i])
 		}
 		return kinds, func(i int) { owners[i].n.Add(1) }
 	}
 	m := pages(b, n).Bytes()
 	for i := range kinds {
-		kinds[i] = memmon.Mapped(m[i*size:(i+1)*size], nil)
+		kinds[i] = memmon.Mapped(page(m, i), nil)
 	}
 	return kinds, func(i int) { w.goes(memmon.RangeOf(kinds[i].Bytes())) }
 }
@@ -119,42 +116,53 @@ func spread(b *testing.B, goroutines, n int, do func(i int)) {
 	b.ReportMetric(float64(sys.ProcessorTime()-cpu)/float64(b.N), "cpu-ns/op")
 }
 
-func matrix(b *testing.B, kinds []string, run func(b *testing.B, kind string, entries, goroutines int)) {
+func matrix(b *testing.B, kinds []string, goroutines []int, run func(b *testing.B, kind string, entries, goroutines int)) {
 	for _, kind := range kinds {
 		for _, n := range benchEntries {
-			for _, g := range benchGoroutines {
+			for _, g := range goroutines {
 				b.Run(fmt.Sprintf("%s/entries=%d/goroutines=%d", kind, n, g), func(b *testing.B) { run(b, kind, n, g) })
 			}
 		}
 	}
 }
 
-// BenchmarkHit is Acquire and Release of what is kept, at random.
+// BenchmarkHit is Acquire and Release of what is kept, at random: with many entries none of them is in the processor's caches, nor is what
+// the benchmark itself reads of them.
 func BenchmarkHit(b *testing.B) {
-	matrix(b, benchKinds, func(b *testing.B, kind string, n, g int) {
+	matrix(b, benchKinds, benchGoroutines, func(b *testing.B, kind string, n, g int) {
 		c, kinds, _ := filled(b, kind, n)
 		spread(b, g, n, func(i int) { pass(b, c, kinds[i]) })
 	})
 }
 
-// BenchmarkHitOne is the same one in all goroutines, among many.
-func BenchmarkHitOne(b *testing.B) {
-	matrix(b, []string{"arena"}, func(b *testing.B, kind string, n, g int) {
+// BenchmarkHitWarm is the same with ten buffers that are used over and over, among many.
+func BenchmarkHitWarm(b *testing.B) {
+	matrix(b, benchKinds, benchGoroutines, func(b *testing.B, kind string, n, g int) {
 		c, kinds, _ := filled(b, kind, n)
-		spread(b, g, n, func(int) { pass(b, c, kinds[0]) })
+		spread(b, g, 10, func(i int) { pass(b, c, kinds[i]) })
 	})
 }
 
-// BenchmarkMiss is a look-up of what is not kept, without the registration: of memory of another owner.
+// BenchmarkHitFloor is what the benchmark of random hits costs without the cache: the buffer is looked at, and its owner asked.
+func BenchmarkHitFloor(b *testing.B) {
+	matrix(b, []string{"owner"}, benchGoroutines[:1], func(b *testing.B, kind string, n, g int) {
+		_, kinds, _ := filled(b, kind, n)
+		spread(b, g, n, func(i int) {
+			if memmon.RangeOf(kinds[i].Bytes()).Len == 0 || kinds[i].Generation() != 0 {
+				b.Error("not as it was made")
+			}
+		})
+	})
+}
+
+// BenchmarkMiss is a look-up of what is not kept, without the registration: memory of other owners, at addresses that are known.
 func BenchmarkMiss(b *testing.B) {
-	matrix(b, []string{"owner"}, func(b *testing.B, kind string, n, g int) {
+	matrix(b, []string{"owner"}, benchGoroutines, func(b *testing.B, kind string, n, g int) {
 		c, kinds, _ := filled(b, kind, n)
-		m := memmon.Mapped(pages(b, 1).Bytes(), new(owner))
 		others := make([]memmon.Kind, n)
 		for i, k := range kinds {
 			others[i] = memmon.Mapped(k.Bytes(), new(owner))
 		}
-		_ = m
 		spread(b, g, n, func(i int) {
 			if r, _ := c.find(others[i], memmon.RangeOf(others[i].Bytes()), 0); r.entry != nil {
 				b.Error("a hit")
@@ -163,16 +171,11 @@ func BenchmarkMiss(b *testing.B) {
 	})
 }
 
-// BenchmarkInsert registers what is not kept in a cache that is full, so that one has to go for each.
+// BenchmarkInsert registers what is not kept in a cache that is full, so that another one has to go. The registrar does nothing.
 func BenchmarkInsert(b *testing.B) {
-	matrix(b, []string{"arena", "heap", "owner"}, func(b *testing.B, kind string, n, g int) {
+	matrix(b, []string{"arena", "heap", "owner"}, benchGoroutines, func(b *testing.B, kind string, n, g int) {
 		c, _, _ := filled(b, kind, n)
-		a, err := memmon.NewArbiter()
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer a.Close()
-		others, _ := memory(b, a, nil, kind, 2*n)
+		others, _ := memory(b, c.cfg.Arbiter, nil, kind, 2*n+2*g)
 		var next atomic.Uint64
 		spread(b, g, n, func(int) { pass(b, c, others[next.Add(1)%uint64(len(others))]) })
 	})
@@ -180,12 +183,19 @@ func BenchmarkInsert(b *testing.B) {
 
 // BenchmarkInvalidate is the death of an entry, and its return.
 func BenchmarkInvalidate(b *testing.B) {
-	matrix(b, []string{"owner", "watched"}, func(b *testing.B, kind string, n, g int) {
+	matrix(b, []string{"owner", "watched"}, benchGoroutines[:1], func(b *testing.B, kind string, n, g int) {
 		c, kinds, kill := filled(b, kind, n)
-		spread(b, 1, n, func(i int) {
+		spread(b, g, n, func(i int) {
 			kill(i)
 			pass(b, c, kinds[i])
 		})
-		_ = g
+	})
+}
+
+// BenchmarkGone is what it costs to tell of memory of which nothing is kept, until the goroutine has looked.
+func BenchmarkGone(b *testing.B) {
+	matrix(b, []string{"owner"}, benchGoroutines[:1], func(b *testing.B, kind string, n, g int) {
+		c, _, _ := filled(b, kind, n)
+		spread(b, g, n, func(i int) { c.look(memmon.Range{Addr: 1<<40 + uint64(i)*pageSize, Len: pageSize}) })
 	})
 }

@@ -3,8 +3,8 @@ package sys
 import "testing"
 
 type arrayOfHeap struct {
-	pointers [4]*int
-	bytes    [100]byte
+	_     [4]*int
+	bytes [100]byte
 }
 
 func TestOfGoHeap(t *testing.T) {
