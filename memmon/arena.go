@@ -11,10 +11,11 @@ import (
 // Arena is memory that this package maps and takes back itself, in whole pages, zeroed, private to the process: the best memory for
 // communication where nothing but a registration is wanted. It needs no monitor. As a [Kind] it is all of its memory.
 //
-// Generation may be called at any time. Bytes, Discard and Close are safe for concurrent use; the memory must not be touched after
-// Close, nor be written during Discard.
+// All methods are safe for concurrent use; Generation and Bytes take no lock. The memory must not be touched after Close, nor be written
+// during Discard.
 type Arena struct {
 	gen     atomic.Uint64
+	bytes   atomic.Pointer[[]byte]
 	mu      sync.Mutex // of the memory
 	memory  *sys.Anonymous
 	arbiter *Arbiter
@@ -33,14 +34,18 @@ func (a *Arbiter) NewArena(n int) (*Arena, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memmon: arena: %w", err)
 	}
-	return &Arena{memory: m, arbiter: a}, nil
+	arena := &Arena{memory: m, arbiter: a}
+	b := m.Bytes()
+	arena.bytes.Store(&b)
+	return arena, nil
 }
 
 // Bytes is the memory; nil after Close.
 func (a *Arena) Bytes() []byte {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.memory.Bytes()
+	if b := a.bytes.Load(); b != nil {
+		return *b
+	}
+	return nil
 }
 
 // Generation changes with Discard and Close.
@@ -62,6 +67,7 @@ func (a *Arena) Discard(offset, n int) error {
 		return nil
 	}
 	a.dies(b)
+	defer a.gen.Add(1)
 	return sys.NewPages(b[offset : offset+n])
 }
 
@@ -70,12 +76,15 @@ func (a *Arena) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if b := a.memory.Bytes(); b != nil {
+		a.bytes.Store(nil)
 		a.dies(b)
+		defer a.gen.Add(1)
 	}
 	return a.memory.Close()
 }
 
-// dies makes registrations invalid, and then tells whoever wants to know, all before the memory goes.
+// dies makes registrations invalid, and then tells whoever wants to know, all before the memory goes. Who registers until it has gone is
+// given the old pages under the new number, so the number changes again after that.
 func (a *Arena) dies(b []byte) {
 	a.gen.Add(1)
 	a.arbiter.Notify(RangeOf(b))

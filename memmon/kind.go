@@ -32,8 +32,9 @@ type (
 
 // Owner tells of memory that Go did not allocate. It is of a type that can be compared, a pointer say.
 type Owner interface {
-	// Generation is a number that the owner changes before the memory goes away or becomes other memory. It is
-	// asked before each use, from any goroutine, and must not block nor call a domain, whose lock may be held.
+	// Generation is a number that the owner changes before the memory goes away or becomes other memory, and once more
+	// after that if it may be registered meanwhile. It is asked before each use, from any goroutine, and must not block nor call
+	// a domain, whose lock may be held. An owner that then calls [Arbiter.Notify] has dead registrations cleaned up at once.
 	Generation() uint64
 }
 
@@ -41,7 +42,7 @@ type Owner interface {
 // to see it go: a cache keeps a registration if that can see all that may happen to it, else it is for one operation. A domain's Register,
 // which asks for as long as the registration lives, refuses memory without an owner.
 func Mapped(b []byte, owner Owner) Kind {
-	if owner == nil || !reflect.TypeOf(owner).Comparable() {
+	if owner == nil || !reflect.ValueOf(owner).Comparable() {
 		return watched(b)
 	}
 	return mapped{b, owner}
@@ -76,4 +77,7 @@ func Answered(k Kind) bool {
 }
 
 // Same says whether the same one answers for both.
-func Same(a, b Kind) bool { return a.source() == b.source() }
+func Same(a, b Kind) bool { return Source(a) == Source(b) }
+
+// Source is who answers for the memory, to be compared: kinds of the same source are the same memory where they overlap. It holds no memory.
+func Source(k Kind) any { return k.source() }

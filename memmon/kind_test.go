@@ -7,9 +7,14 @@ type owner uint64
 func (o *owner) Generation() uint64 { return uint64(*o) }
 
 // loose is an owner that cannot be compared.
-type loose struct{ list []int }
+type loose []int
 
 func (loose) Generation() uint64 { return 1 }
+
+// sometimes is an owner of which some can be compared.
+type sometimes struct{ what any }
+
+func (sometimes) Generation() uint64 { return 1 }
 
 func TestKinds(t *testing.T) {
 	b := []byte("some bytes")
@@ -24,7 +29,7 @@ func TestKinds(t *testing.T) {
 	if h := HeapBytes(b); &h.Bytes()[0] != &b[0] || h.Generation() != 0 {
 		t.Errorf("heap memory is %q of generation %d", h.Bytes(), h.Generation())
 	}
-	for _, n := range []Kind{Mapped(b, nil), Mapped(b, loose{})} {
+	for _, n := range []Kind{Mapped(b, nil), Mapped(b, loose{}), Mapped(b, sometimes{[]int{1}})} {
 		if string(n.Bytes()) != string(b) || n.Generation() != 0 || Answered(n) {
 			t.Errorf("memory that nobody answers for is %q of generation %d, answered: %v", n.Bytes(), n.Generation(), Answered(n))
 		}
@@ -52,6 +57,7 @@ func TestSame(t *testing.T) {
 		{Mapped(b, &one), Mapped(b, &two), false},
 		{Mapped(b, nil), Mapped(c, nil), true},
 		{Mapped(b, nil), HeapBytes(b), false},
+		{Mapped(b, sometimes{1}), Mapped(c, sometimes{1}), true},
 	} {
 		if Same(k.a, k.b) != k.want {
 			t.Errorf("%d: same source: %v", i, !k.want)

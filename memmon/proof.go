@@ -31,6 +31,8 @@ func (a *Arbiter) Prove(k Kind) (Proof, error) {
 		return a.proveHeap(k)
 	case watched:
 		return a.proveWatched(k)
+	case mapped:
+		return &numbered{k.owner, k.owner.Generation()}, nil
 	case nil:
 		return nil, ErrUnanswered
 	}
@@ -39,11 +41,11 @@ func (a *Arbiter) Prove(k Kind) (Proof, error) {
 
 // numbered is the proof of memory whose owner has a number.
 type numbered struct {
-	kind Kind
-	gen  uint64
+	owner Owner
+	gen   uint64
 }
 
-func (p *numbered) Valid() bool       { return p.kind.Generation() == p.gen }
+func (p *numbered) Valid() bool       { return p.owner.Generation() == p.gen }
 func (p *numbered) Hold() (any, bool) { return nil, p.Valid() }
 func (p *numbered) Close()            {}
 

@@ -69,6 +69,32 @@ func TestArena(t *testing.T) {
 	}
 }
 
+// TestArenaProvenInTheMiddle makes a proof while an arena is about to drop its pages: it is of the old ones, and dead afterwards.
+func TestArenaProvenInTheMiddle(t *testing.T) {
+	a := testArbiter(t)
+	m, err := a.NewArena(pageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var middle []Proof
+	defer a.Attach(func(Range) {
+		p, err := a.Prove(Mapped(m.Bytes(), m))
+		if err != nil {
+			t.Error(err)
+		}
+		middle = append(middle, p)
+	}, nil)()
+	if err := m.Discard(0, pageSize); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(middle) != 2 || middle[0].Valid() || middle[1].Valid() {
+		t.Errorf("%d proofs of pages that have gone, valid: %v %v", len(middle), middle[0].Valid(), middle[1].Valid())
+	}
+}
+
 // global is memory of the program, not of the heap.
 var global [100]byte
 

@@ -152,6 +152,9 @@ func (Socket) Peer() (Credentials, error) { return Credentials{}, ErrNotSupporte
 // DescriptorLimit is not available here.
 func DescriptorLimit() (uint64, error) { return 0, ErrNotSupported }
 
+// LockableMemory is not available here.
+func LockableMemory() (uint64, error) { return 0, ErrNotSupported }
+
 // ReadProcess is not available here.
 func ReadProcess(int, uint64, []byte, Features) (int, error) { return 0, ErrNotSupported }
 
