@@ -295,6 +295,7 @@ var (
 	ErrPeerGone     = provider.ErrPeerGone     // the peer died, closed, or broke the protocol
 	ErrUnreachable  = provider.ErrUnreachable  // nobody answers at the address, or somebody else
 	ErrKey          = provider.ErrKey          // no memory of the peer has the key, or not there, or without the right
+	ErrRemapped     = provider.ErrRemapped     // the memory changed under the operation
 	ErrTruncated    = provider.ErrTruncated    // the buffer was too small for the message: a TruncatedError
 	ErrTooLong      = provider.ErrTooLong      // above a limit of Info.Limits
 	ErrNoMessage    = provider.ErrNoMessage    // a Peek found nothing

@@ -117,8 +117,8 @@ func (e *events) wanted(r Range) (is bool) {
 	return is
 }
 
-// now is how many events there have been, for who begins to watch.
-func (e *events) now() uint64 { return atomic.LoadUint64(&e.w[wordBegun]) }
+// now is how many events have been told, for who begins to watch. One that is being told comes after.
+func (e *events) now() uint64 { return atomic.LoadUint64(&e.w[wordDone]) }
 
 // untouched says whether none of the events from seen on was about the range, and how many there have been. False is also: nobody can tell.
 func (e *events) untouched(seen uint64, r Range) (uint64, bool) {

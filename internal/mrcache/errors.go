@@ -18,7 +18,7 @@ var (
 	ErrConfig = errors.New("mrcache: configuration")
 )
 
-// isShortage says whether registering failed because too much is registered.
-func isShortage(err error) bool {
+// IsShortage says whether registering failed because too much is registered, or for want of memory.
+func IsShortage(err error) bool {
 	return errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EAGAIN)
 }

@@ -125,7 +125,7 @@ func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
 		return errNoRoom
 	}
 	e.handle, err = c.registrar.Register(b)
-	if isShortage(err) {
+	if IsShortage(err) {
 		c.logFailure(c.clear(false))
 		e.handle, err = c.registrar.Register(b)
 	}
