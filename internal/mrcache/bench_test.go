@@ -116,9 +116,9 @@ func spread(b *testing.B, goroutines, n int, do func(i int)) {
 	b.ReportMetric(float64(sys.ProcessorTime()-cpu)/float64(b.N), "cpu-ns/op")
 }
 
-func matrix(b *testing.B, kinds []string, goroutines []int, run func(b *testing.B, kind string, entries, goroutines int)) {
+func matrix(b *testing.B, kinds []string, entries, goroutines []int, run func(b *testing.B, kind string, entries, goroutines int)) {
 	for _, kind := range kinds {
-		for _, n := range benchEntries {
+		for _, n := range entries {
 			for _, g := range goroutines {
 				b.Run(fmt.Sprintf("%s/entries=%d/goroutines=%d", kind, n, g), func(b *testing.B) { run(b, kind, n, g) })
 			}
@@ -129,7 +129,7 @@ func matrix(b *testing.B, kinds []string, goroutines []int, run func(b *testing.
 // BenchmarkHit is Acquire and Release of what is kept, at random: with many entries none of them is in the processor's caches, nor is what
 // the benchmark itself reads of them.
 func BenchmarkHit(b *testing.B) {
-	matrix(b, benchKinds, benchGoroutines, func(b *testing.B, kind string, n, g int) {
+	matrix(b, benchKinds, benchEntries, benchGoroutines, func(b *testing.B, kind string, n, g int) {
 		c, kinds, _ := filled(b, kind, n)
 		spread(b, g, n, func(i int) { pass(b, c, kinds[i]) })
 	})
@@ -137,7 +137,7 @@ func BenchmarkHit(b *testing.B) {
 
 // BenchmarkHitWarm is the same with ten buffers that are used over and over, among many.
 func BenchmarkHitWarm(b *testing.B) {
-	matrix(b, benchKinds, benchGoroutines, func(b *testing.B, kind string, n, g int) {
+	matrix(b, benchKinds, benchEntries, benchGoroutines, func(b *testing.B, kind string, n, g int) {
 		c, kinds, _ := filled(b, kind, n)
 		spread(b, g, 10, func(i int) { pass(b, c, kinds[i]) })
 	})
@@ -145,7 +145,7 @@ func BenchmarkHitWarm(b *testing.B) {
 
 // BenchmarkHitFloor is what the benchmark of random hits costs without the cache: the buffer is looked at, and its owner asked.
 func BenchmarkHitFloor(b *testing.B) {
-	matrix(b, []string{"owner"}, benchGoroutines[:1], func(b *testing.B, kind string, n, g int) {
+	matrix(b, []string{"owner"}, benchEntries, benchGoroutines[:1], func(b *testing.B, kind string, n, g int) {
 		_, kinds, _ := filled(b, kind, n)
 		spread(b, g, n, func(i int) {
 			if memmon.RangeOf(kinds[i].Bytes()).Len == 0 || kinds[i].Generation() != 0 {
@@ -157,7 +157,7 @@ func BenchmarkHitFloor(b *testing.B) {
 
 // BenchmarkMiss is a look-up of what is not kept, without the registration: memory of other owners, at addresses that are known.
 func BenchmarkMiss(b *testing.B) {
-	matrix(b, []string{"owner"}, benchGoroutines, func(b *testing.B, kind string, n, g int) {
+	matrix(b, []string{"owner"}, benchEntries, benchGoroutines, func(b *testing.B, kind string, n, g int) {
 		c, kinds, _ := filled(b, kind, n)
 		others := make([]memmon.Kind, n)
 		for i, k := range kinds {
@@ -173,7 +173,7 @@ func BenchmarkMiss(b *testing.B) {
 
 // BenchmarkInsert registers what is not kept in a cache that is full, so that another one has to go. The registrar does nothing.
 func BenchmarkInsert(b *testing.B) {
-	matrix(b, []string{"arena", "heap", "owner"}, benchGoroutines, func(b *testing.B, kind string, n, g int) {
+	matrix(b, []string{"arena", "heap", "owner"}, benchEntries, benchGoroutines, func(b *testing.B, kind string, n, g int) {
 		c, _, _ := filled(b, kind, n)
 		others, _ := memory(b, c.cfg.Arbiter, nil, kind, 2*n+2*g)
 		var next atomic.Uint64
@@ -181,20 +181,23 @@ func BenchmarkInsert(b *testing.B) {
 	})
 }
 
-// BenchmarkInvalidate is the death of an entry, and its return.
+// BenchmarkInvalidate is the death of an entry, and its return. For watched memory that is mostly to ask the kernel what it is, and the watcher of
+// the tests, which looks at all watches.
 func BenchmarkInvalidate(b *testing.B) {
-	matrix(b, []string{"owner", "watched"}, benchGoroutines[:1], func(b *testing.B, kind string, n, g int) {
+	run := func(b *testing.B, kind string, n, g int) {
 		c, kinds, kill := filled(b, kind, n)
 		spread(b, g, n, func(i int) {
 			kill(i)
 			pass(b, c, kinds[i])
 		})
-	})
+	}
+	matrix(b, []string{"owner"}, benchEntries, benchGoroutines[:1], run)
+	matrix(b, []string{"watched"}, benchEntries[:2], benchGoroutines[:1], run)
 }
 
 // BenchmarkGone is what it costs to tell of memory of which nothing is kept, until the goroutine has looked.
 func BenchmarkGone(b *testing.B) {
-	matrix(b, []string{"owner"}, benchGoroutines[:1], func(b *testing.B, kind string, n, g int) {
+	matrix(b, []string{"owner"}, benchEntries, benchGoroutines[:1], func(b *testing.B, kind string, n, g int) {
 		c, _, _ := filled(b, kind, n)
 		spread(b, g, n, func(i int) { c.look(memmon.Range{Addr: 1<<40 + uint64(i)*pageSize, Len: pageSize}) })
 	})

@@ -47,7 +47,7 @@ func TestEntryStates(t *testing.T) {
 
 // TestEntryIsBuriedOnce has some use an entry while it dies, in one of the ways: exactly one is told to bury it, and nobody uses it then.
 func TestEntryIsBuriedOnce(t *testing.T) {
-	for round := range 300 {
+	for round := range 100 {
 		var e entry[int]
 		var buried, using atomic.Int32
 		bury := func() {
@@ -58,7 +58,7 @@ func TestEntryIsBuriedOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				for e.use(recent) {
+				for n := 0; n < 50 && e.use(recent); n++ {
 					using.Add(1)
 					runtime.Gosched()
 					using.Add(-1)
