@@ -60,7 +60,7 @@ var table = []row{
 	{pkg: "fabric/provider", may: []string{"memmon"}, others: core},
 	{pkg: "fabric/fabrictest", may: []string{"fabric", "fabric/provider", "memmon", "internal/testutil"}, tests: []string{"prov/*"}, others: core},
 	{pkg: "fabric", may: []string{"fabric/provider", "memmon", "internal/suggest"}, tests: []string{"prov/*", "fabric/fabrictest", "internal/fakeprov"}, others: core},
-	{pkg: "memmon", may: []string{"internal/sys", "internal/shmem"}, others: core},
+	{pkg: "memmon", may: []string{"internal/sys", "internal/shmem", "internal/hooks"}, others: core},
 
 	// Providers: never each other, but for those whose work it is.
 	{pkg: "prov/all", may: []string{"prov/*"}},
@@ -87,6 +87,7 @@ var table = []row{
 	// What providers share, and the two fences.
 	{pkg: "internal/provutil", may: []string{"fabric/provider", "memmon", "internal/sys", "internal/shmem", "internal/mrcache", "internal/suggest"}, others: core},
 	{pkg: "internal/mrcache", may: []string{"memmon", "internal/sys", "internal/shmem"}, others: core},
+	{pkg: "internal/hooks", may: []string{"internal/sys"}, others: core},
 	{pkg: "internal/shmem", may: []string{"internal/sys"}, others: core},
 	{pkg: "internal/sys", others: core},
 
