@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -183,6 +184,21 @@ func TestHooksOfProgramItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantHooks(t, r, []hooks.Hook{{Function: "munmap", Kind: hooks.Interposed, Owner: path, Symbol: "munmap"}})
+	end(t, p)
+}
+
+// TestHooksByDoctor: the command names the owner, in a process of C.
+func TestHooksByDoctor(t *testing.T) {
+	testutil.Require(t, testutil.Superuser()) // who may look at processes beside it
+	libraries, weft := compileHooks(t), buildWeft(t)
+	p := program(t, compileC(t, t.TempDir(), "program.c", "program"), libraries["patcher"])
+	doctor := testutil.Start(t, "", nil, weft, "doctor", "--pid", strconv.Itoa(p.Pid()))
+	if err := doctor.Wait(); err != nil {
+		t.Error(err)
+	}
+	if want := "munmap, madvise patched by " + libraries["patcher"]; !strings.Contains(doctor.Stdout(), want) {
+		t.Errorf("no %q in %s", want, doctor.Output())
+	}
 	end(t, p)
 }
 

@@ -94,6 +94,10 @@ var table = []row{
 	// What the command and the benchmarks measure with. It pins threads, which only sys can.
 	{pkg: "internal/ping", may: []string{"fabric", "memmon", "internal/sys"}, tests: []string{"prov/*", "internal/fakeprov", "fabric/provider"}, others: core},
 
+	// What the command knows of the machine and of this process.
+	{pkg: "internal/host"},
+	{pkg: "internal/doctor", may: []string{"internal/host", "internal/hooks", "internal/sys", "memmon"}, others: core},
+
 	// Small help for everybody: no arrows out.
 	{pkg: "internal/suggest"},
 	{pkg: "internal/invariants"},
@@ -108,7 +112,7 @@ var table = []row{
 	{pkg: "metrics", may: []string{"sst", "step", "fabric", "memmon"}, others: []string{"github.com/prometheus/client_golang"}},
 	{
 		pkg:    "cmd/...",
-		may:    slices.Concat([]string{"cmd/...", "internal/suggest", "internal/ping"}, public),
+		may:    slices.Concat([]string{"cmd/...", "internal/suggest", "internal/ping", "internal/host", "internal/doctor"}, public),
 		tests:  []string{"internal/wire/*", "internal/fakeprov"},
 		others: interfaces,
 	},
