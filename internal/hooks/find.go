@@ -102,11 +102,12 @@ func (p *process) look() error {
 func (p *process) load(list []link) (library int, err error) {
 	library = -1
 	for _, l := range list {
-		path := p.fileAt(l.dynamic)
+		m, _ := p.mapping(l.dynamic)
+		path := m.File
 		if path == "" { // the kernel's own, or a list of nonsense
 			continue
 		}
-		o, err := p.open(path)
+		o, err := p.open(m)
 		isLib := isLibrary(path)
 		if err != nil {
 			if isLib {
@@ -141,8 +142,8 @@ func (p *process) mapping(addr uint64) (sys.MappingInfo, bool) {
 	return p.maps[i], true
 }
 
-func (p *process) open(path string) (*object, error) {
-	f, err := p.file(path)
+func (p *process) open(m sys.MappingInfo) (*object, error) {
+	f, err := p.file(m)
 	if err != nil {
 		return nil, err
 	}
@@ -150,19 +151,37 @@ func (p *process) open(path string) (*object, error) {
 	return readObject(f)
 }
 
-// file opens one that is mapped, and nothing that could block.
-func (p *process) file(path string) (*os.File, error) {
-	if strings.HasSuffix(path, " (deleted)") {
+// file opens what is mapped, and nothing that could block. The kernel has the file itself for who has the capability (CAP_CHECKPOINT_RESTORE), also one that was removed; for others its
+// path has to do, as the process sees it. In a chroot in another mount namespace paths begin outside of the chroot.
+func (p *process) file(m sys.MappingInfo) (*os.File, error) {
+	if f, err := regular(fmt.Sprintf("%s/map_files/%x-%x", p.folder, m.Addr, m.Addr+m.Len)); err == nil {
+		return f, nil
+	}
+	if strings.HasSuffix(m.File, deleted) {
 		return nil, errDeleted
 	}
-	info, err := os.Stat(p.root + path)
+	if p.root != "" {
+		if root, err := os.Readlink(p.root); err == nil && root != "/" && strings.HasPrefix(m.File, root+"/") {
+			if f, err := regular(p.root + strings.TrimPrefix(m.File, root)); err == nil {
+				return f, nil
+			}
+		}
+	}
+	return regular(p.root + m.File)
+}
+
+// deleted is what the kernel adds to the path of a file that was removed.
+const deleted = " (deleted)"
+
+func regular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: not a regular file", errObject)
 	}
-	return os.Open(p.root + path)
+	return os.Open(path)
 }
 
 // found notes a hook, and whose it is.
@@ -221,7 +240,7 @@ func (p *process) owner(at uint64) (path, symbol string) {
 	if i < 0 {
 		return m.File, ""
 	}
-	f, err := p.file(m.File)
+	f, err := p.file(m)
 	if err != nil {
 		return m.File, ""
 	}
