@@ -36,10 +36,10 @@ func compileC(t *testing.T, dir, source, name string, args ...string) string {
 	return out
 }
 
-// compileHooks compiles the libraries.
-func compileHooks(t *testing.T) map[string]string {
+// compileHooks compiles the libraries into a folder.
+func compileHooks(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	dir, libraries := t.TempDir(), map[string]string{}
+	libraries := map[string]string{}
 	for _, name := range []string{"patcher", "interposer", "rerouter"} {
 		libraries[name] = compileC(t, dir, name+".c", name+".so", "-shared", "-fPIC")
 	}
@@ -85,7 +85,7 @@ func wantHooks(t *testing.T, r hooks.Report, want []hooks.Hook) {
 
 // TestHooksOfThisProcess: a Go program with the C library sees the hooks in its own process, and memmon says whose they are.
 func TestHooksOfThisProcess(t *testing.T) {
-	libraries := compileHooks(t)
+	libraries := compileHooks(t, t.TempDir())
 	t.Setenv("CGO_ENABLED", "1")
 	program := buildProgram(t, "./interop/hooked")
 	for library := range hooked(libraries, program, "") {
@@ -143,7 +143,7 @@ func end(t *testing.T, p *testutil.Process) {
 
 // TestHooksOfOtherProcess looks at C programs from outside, however they are linked: nobody is named who has done nothing.
 func TestHooksOfOtherProcess(t *testing.T) {
-	libraries := compileHooks(t)
+	libraries := compileHooks(t, t.TempDir())
 	dir := t.TempDir()
 	for name, args := range map[string][]string{
 		"bound at once":        {"-Wl,-z,now"},
@@ -227,17 +227,39 @@ func TestHooksOfRealLibraries(t *testing.T) {
 	}
 }
 
-// TestHooksByDoctor: the command names the owner, in a process of C.
+// TestHooksByDoctor: the command names the owner, in a process of C, to the superuser and to the process's own user, and to no other.
 func TestHooksByDoctor(t *testing.T) {
-	testutil.Require(t, testutil.Superuser()) // who may look at processes beside it
-	libraries, weft := compileHooks(t), buildWeft(t)
-	p := program(t, compileC(t, t.TempDir(), "program.c", "program"), libraries["patcher"])
-	doctor := testutil.Start(t, "", nil, weft, "doctor", "--pid", strconv.Itoa(p.Pid()))
-	if err := doctor.Wait(); err != nil {
-		t.Error(err)
+	testutil.Require(t, testutil.Superuser(), testutil.Program("setpriv"))
+	dir := openFolder(t)
+	libraries := compileHooks(t, dir)
+	path := compileC(t, dir, "program.c", "program")
+	weft := filepath.Join(dir, "weft")
+	text, err := os.ReadFile(buildWeft(t))
+	if err == nil {
+		err = os.WriteFile(weft, text, 0o755)
 	}
-	if want := "munmap, madvise patched by " + libraries["patcher"]; !strings.Contains(doctor.Stdout(), want) {
-		t.Errorf("no %q in %s", want, doctor.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := func(uid string) []string {
+		return []string{"setpriv", "--reuid=" + uid, "--regid=" + uid, "--clear-groups", "--no-new-privs"}
+	}
+	p := testutil.Start(t, "/", []string{"LD_PRELOAD=" + libraries["patcher"]}, "setpriv", append(as("65534"), path)[1:]...)
+	p.Expect("READY")
+	doctor := func(uid string) *testutil.Process {
+		line := append(as(uid), weft, "doctor", "--pid", strconv.Itoa(p.Pid()))
+		return testutil.Start(t, "/", nil, line[0], line[1:]...)
+	}
+	want := "munmap, madvise patched by " + libraries["patcher"]
+	for _, uid := range []string{"0", "65534"} {
+		d := doctor(uid)
+		if err := d.Wait(); err != nil || !strings.Contains(d.Stdout(), want) {
+			t.Errorf("as user %s: %v, no %q in %s", uid, err, want, d.Output())
+		}
+	}
+	d := doctor("65533")
+	if err := d.Wait(); err == nil || strings.Contains(d.Stdout(), want) || !strings.Contains(d.Stderr(), "permission denied") {
+		t.Errorf("as another user: %v, %s", err, d.Output())
 	}
 	end(t, p)
 }
@@ -254,7 +276,7 @@ func TestHooksOddFiles(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			libraries := compileHooks(t)
+			libraries := compileHooks(t, t.TempDir())
 			path := compileC(t, t.TempDir(), "program.c", "program")
 			p := program(t, path, libraries["patcher"])
 			if err := spoil(libraries["patcher"]); err != nil {

@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -64,6 +65,44 @@ func TestLines(t *testing.T) {
 	} {
 		if got := r.Hooks[i].String(); got != want {
 			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
+
+// TestFileOfMapping: without the kernel's help the path has to do, which begins in a chroot or outside of it.
+func TestFileOfMapping(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(dir+"/view/lib", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/view/lib/a.so", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(dir+"/view", dir+"/root"); err != nil {
+		t.Fatal(err)
+	}
+	in := process{folder: dir, root: dir + "/root"}
+	here := process{folder: dir}
+	for _, c := range []struct {
+		p    process
+		path string
+		err  error
+	}{
+		{in, dir + "/view/lib/a.so", nil},
+		{in, "/lib/a.so", nil},
+		{in, "/lib/b.so", os.ErrNotExist},
+		{in, dir + "/viewpoint/lib/a.so", os.ErrNotExist},
+		{in, "/lib", errObject},
+		{here, dir + "/view/lib/a.so", nil},
+		{here, dir + "/view/lib/a.so (deleted)", errDeleted},
+		{here, "/dev/zero", errObject},
+	} {
+		f, err := c.p.file(sys.MappingInfo{File: c.path})
+		if !errors.Is(err, c.err) {
+			t.Errorf("%s: %v", c.path, err)
+		}
+		if err == nil {
+			f.Close()
 		}
 	}
 }
