@@ -113,7 +113,7 @@ var table = []row{
 	{
 		pkg:    "cmd/...",
 		may:    slices.Concat([]string{"cmd/...", "internal/suggest", "internal/ping", "internal/host", "internal/doctor"}, public),
-		tests:  []string{"internal/wire/*", "internal/fakeprov"},
+		tests:  []string{"internal/wire/*", "internal/fakeprov", "internal/hooks"},
 		others: interfaces,
 	},
 	{pkg: "examples/...", may: public, others: []string{"golang.org/x/sync"}},

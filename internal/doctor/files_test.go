@@ -57,9 +57,9 @@ func TestOtherMachine(t *testing.T) {
 		"usr/lib64/libfabric.so.1":      "-> libfabric.so.1.18.1",
 		"usr/lib64/libfabric.so.1.18.1": "",
 		"usr/lib64/libfabric.so":        "-> libfabric.so.1",
-		"home/me/lib/libfabric.so":      "",
+		"mine/lib/libfabric.so":         "",
 	})
-	r := Examine(Config{Root: root, LibraryPath: "/none:/home/me/lib"})
+	r := Examine(Config{Root: root, LibraryPath: "/none:/mine/lib"})
 	want := map[string]Check{
 		"memlock":        {State: Works, Found: "no limit"},
 		"file_size":      {State: Limited, Found: "1.0 MB"},
@@ -71,7 +71,7 @@ func TestOtherMachine(t *testing.T) {
 		"pid_namespace":  {State: Works, Found: "the system's first one"},
 		"net_namespace":  {State: Limited, Found: "one of its own, 4026532000"},
 		"rdma":           {State: Works, Found: "mlx5_0 (port 1 is 4: ACTIVE), mlx5_1 (port 1 is 1: DOWN)"},
-		"libfabric":      {State: Works, Found: "in " + root + "/home/me/lib, 1.18.1 in " + root + "/usr/lib64"},
+		"libfabric":      {State: Works, Found: "in " + root + "/mine/lib, 1.18.1 in " + root + "/usr/lib64"},
 		"ucx":            {State: Works, Found: "0.0.0 in " + root + "/opt/hpcx/lib"},
 	}
 	for name, w := range want {
