@@ -128,12 +128,7 @@ func (p *process) load(list []link) (library int, err error) {
 	return library, nil
 }
 
-// fileAt is the file that is mapped at an address; empty if it is none.
-func (p *process) fileAt(addr uint64) string {
-	m, _ := p.mapping(addr)
-	return m.File
-}
-
+// mapping finds what is mapped at an address.
 func (p *process) mapping(addr uint64) (sys.MappingInfo, bool) {
 	i := slices.IndexFunc(p.maps, func(m sys.MappingInfo) bool { return m.Addr <= addr && addr-m.Addr < m.Len })
 	if i < 0 {
@@ -306,7 +301,7 @@ func (p *process) rerouted(library int) {
 
 // proper says whether the loader itself may have put an address into a slot.
 func (p *process) proper(library int, function string, to uint64) bool {
-	if p.fileAt(to) == p.loaded[library].path {
+	if c := p.loaded[library]; to-c.bias >= c.begin && to-c.bias < c.end {
 		return true
 	}
 	for i, l := range p.loaded {

@@ -25,6 +25,8 @@ var isFunction = func() map[string]string {
 // object is what the file of a program or library says of the functions. Addresses are as in the file.
 type object struct {
 	machine elf.Machine
+	begin   uint64            // where it is loaded, and the end of that
+	end     uint64            //
 	defines map[string]uint64 // functions that others can find in it
 	stubs   map[string]uint64 // functions of others, of which it publishes stubs of its own as the address
 	slots   []slot
@@ -71,6 +73,7 @@ func readObject(r io.ReaderAt) (o *object, err error) {
 		return nil, err
 	}
 	o = &object{machine: f.Machine, defines: map[string]uint64{}, stubs: map[string]uint64{}, code: map[string][]byte{}}
+	o.begin, o.end = extent(f)
 	for i, s := range f.Sections {
 		if s.Type != elf.SHT_DYNSYM {
 			continue
@@ -153,6 +156,17 @@ func (o *object) readRelocations(f *elf.File, b []byte, at map[uint32]string) {
 		}
 		o.slots = append(o.slots, s)
 	}
+}
+
+// extent is from the first to the last address that is loaded.
+func extent(f *elf.File) (begin, end uint64) {
+	begin = ^uint64(0)
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Memsz <= ^uint64(0)-p.Vaddr {
+			begin, end = min(begin, p.Vaddr), max(end, p.Vaddr+p.Memsz)
+		}
+	}
+	return min(begin, end), end
 }
 
 // contents are up to n bytes of the file that are loaded at an address; those behind the end of the segment are not there.

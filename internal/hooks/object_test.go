@@ -106,7 +106,7 @@ func TestReadObject(t *testing.T) {
 		return b
 	}
 	want := &object{
-		machine: elf.EM_X86_64,
+		machine: elf.EM_X86_64, begin: 0x1000, end: 0x4000,
 		defines: map[string]uint64{"munmap": 0x2000, "sbrk": 0x2050},
 		stubs:   map[string]uint64{"madvise": 0x2100},
 		slots:   []slot{{"mmap", 0x3000, 0}, {"munmap", 0x3008, 0x2222}},
