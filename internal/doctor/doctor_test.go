@@ -171,6 +171,8 @@ func TestInNamespaces(t *testing.T) {
 // TestOtherProcess looks at one of this user, and at one that is not there.
 func TestOtherProcess(t *testing.T) {
 	p := testutil.Start(t, "", nil, "cat")
+	p.Send("started") // the loader has done its work when it comes back
+	p.Expect("started")
 	r := Examine(Config{PID: p.Pid()})
 	if r.Hooks.PID != p.Pid() || r.Hooks.Error != "" || !strings.Contains(r.check("c_library").Found, fmt.Sprintf("process %d", p.Pid())) {
 		t.Errorf("%+v, %+v", r.Hooks, r.check("c_library"))

@@ -291,7 +291,7 @@ func (p *process) rerouted(library int) {
 				p.report.Unseen = append(p.report.Unseen, Unseen{l.path + ": slot of " + s.function, "its memory cannot be read"})
 				continue
 			}
-			if to == 0 || s.initial != 0 && to == l.bias+s.initial || p.proper(library, s.function, to) {
+			if to == s.initial || s.initial != 0 && to == l.bias+s.initial || to == 0 || p.proper(library, s.function, to) {
 				continue
 			}
 			p.found(Hook{Function: s.function, Kind: Rerouted, Object: l.path, Target: to})

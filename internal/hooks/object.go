@@ -37,7 +37,7 @@ type object struct {
 type slot struct {
 	function string
 	addr     uint64
-	initial  uint64 // what it holds before the loader has looked the function up; 0: nothing
+	initial  uint64 // what it holds before the loader has looked the function up (and moved it by the bias); 0: nothing
 }
 
 // symbolSize is of Elf64_Sym: name u32 | info u8 | other u8 | section u16 | value u64 | size u64. relocationSize is of Elf64_Rela:
