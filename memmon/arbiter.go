@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weft-fabric/weft/internal/hooks"
 )
 
 // Arbiter decides which monitor serves, and joins it with the caches. A process has one, [Process]: memory is the process's.
@@ -24,6 +26,8 @@ type Arbiter struct {
 	monitor  Monitor    // guarded by turn, as is imported; nil: none
 	imported bool
 	drainer  *drainer
+	find     func() (hooks.Report, error) // looks for hooks; nil: hooks.Find
+	looked   bool
 
 	mu     sync.Mutex // of the status, which is its own so that it can be asked at any time
 	status Status     // without what Status adds
@@ -92,7 +96,7 @@ func (a *Arbiter) install(m Monitor, imported bool) error {
 	a.monitor, a.imported = m, imported
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.status = Status{Monitor: nameOf(m), Imported: imported}
+	a.status = Status{Monitor: nameOf(m), Imported: imported, Hooks: a.status.Hooks, HooksErr: a.status.HooksErr}
 	if m != nil {
 		a.status.Coverage = m.Coverage()
 	}
@@ -149,7 +153,7 @@ func (a *Arbiter) Epoch() uint64 { return a.epoch.Load() }
 
 // Attach adds a cache. gone is called when memory has gone, and with [Everything] at a Flush, from any goroutine: it must neither block nor
 // call the arbiter. The first cache starts the monitor; each has it tested. If it does not work, log (or nobody, if nil) is told, and the cache is used
-// without one. The caller closes its proofs, and then calls detach; the last one stops the monitor.
+// without one. The first cache also has hooks of others looked for, and log told. The caller closes its proofs, and then calls detach; the last one stops the monitor.
 func (a *Arbiter) Attach(gone func(Range), log *slog.Logger) (detach func()) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -162,6 +166,7 @@ func (a *Arbiter) Attach(gone func(Range), log *slog.Logger) (detach func()) {
 		a.drainer = startDrainer(a)
 	}
 	a.ready(log)
+	a.findHooks(log)
 	var once sync.Once
 	return func() { once.Do(func() { a.detach(s) }) }
 }

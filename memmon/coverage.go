@@ -27,6 +27,15 @@ func (m Memory) String() string {
 	return "unknown memory"
 }
 
+// AllMemory lists the classes.
+func AllMemory() []Memory {
+	all := make([]Memory, numMemories)
+	for i := range all {
+		all[i] = Memory(i)
+	}
+	return all
+}
+
 // Event is something after which an address no longer means the pages that it meant.
 type Event uint8
 

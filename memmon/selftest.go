@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/sys"
 )
@@ -66,18 +66,19 @@ func (a *Arbiter) try(s *serving, do func(*sys.Anonymous) error) error {
 	return nil
 }
 
-// testTries is how often the test looks for a moment at which nothing else happens in the process.
-const testTries = 1000
+// testPatience is how long the test looks for a moment at which nothing else happens in the process: whoever is posting an event may have to wait for a core.
+const testPatience = time.Second
 
 // calm observes a range of which nothing is told at the moment.
 func (a *Arbiter) calm(s *serving, r Range) (*observed, error) {
-	for range testTries {
+	for end := time.Now().Add(testPatience); ; sys.Yield() {
 		w, err := a.observe(s, r)
 		if err != nil || w.Valid() {
 			return w, err
 		}
 		w.Close()
-		runtime.Gosched()
+		if time.Now().After(end) {
+			return nil, errTooMuch
+		}
 	}
-	return nil, errTooMuch
 }

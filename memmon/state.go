@@ -34,4 +34,6 @@ type Status struct {
 	Events   uint64   // told so far, by anybody
 	Others   bool     // another copy of Weft, or hooks in C that look for Weft, are in the process
 	Alone    error    // why such cannot find this one; nil: they can
+	Hooks    []string // who has changed memory functions of the C library, a line for each; found when the first cache attached
+	HooksErr error    // why that is not known
 }

@@ -11,7 +11,7 @@ import (
 
 var osPageSize = os.Getpagesize()
 
-// MappingInfo is a mapping of this process, as the kernel lists it.
+// MappingInfo is a mapping of a process, as the kernel lists it.
 type MappingInfo struct {
 	Addr, Len uint64 // bytes
 	Readable  bool
@@ -21,11 +21,19 @@ type MappingInfo struct {
 	SystemV   bool   // shmat(2)
 }
 
-var errMaps = errors.New("sys: /proc/self/maps")
+var errMaps = errors.New("sys: list of mappings")
 
 // Mappings lists the mappings of this process.
-func Mappings() ([]MappingInfo, error) {
-	b, err := os.ReadFile("/proc/self/maps")
+func Mappings() ([]MappingInfo, error) { return mappings("/proc/self/maps") }
+
+// ProcessMappings lists the mappings of a process, by address. Paths are as that process sees them. It fails if the process is gone, or another
+// user's.
+func ProcessMappings(pid int) ([]MappingInfo, error) {
+	return mappings("/proc/" + strconv.Itoa(pid) + "/maps")
+}
+
+func mappings(file string) ([]MappingInfo, error) {
+	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
