@@ -41,6 +41,7 @@ type (
 	//
 	//	Bytes   the memory
 	//	Memory  what it is a part of; nil for raw bytes
+	//	Kind    what raw bytes are a part of, for providers that register local buffers and keep registrations; nil: nobody says
 	Segment = provider.Segment
 	// RemoteSegment is a piece of a peer's registered memory.
 	//
