@@ -1,6 +1,9 @@
 package fabric
 
-import "github.com/weft-fabric/weft/fabric/provider"
+import (
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/memmon"
+)
 
 // call is one of the posts of an endpoint, in the order of the kinds of their completions.
 type call uint8
@@ -79,17 +82,27 @@ func (k *checker) offered(c call, op *Op) error {
 			}
 		}
 	}
-	if op.Local.Memory != nil {
-		if err := k.domain.owns(&op.Local); err != nil {
+	if err := k.segment(&op.Local); err != nil {
+		return err
+	}
+	for i := range op.Locals {
+		if err := k.segment(&op.Locals[i]); err != nil {
 			return err
 		}
 	}
-	for i := range op.Locals {
-		if s := &op.Locals[i]; s.Memory != nil {
-			if err := k.domain.owns(s); err != nil {
-				return err
-			}
+	return nil
+}
+
+// segment checks that registered memory is of the domain, and that bytes are a part of what they are said to be.
+func (k *checker) segment(s *Segment) error {
+	if s.Memory != nil {
+		if s.Kind != nil {
+			return invalid("a segment of registered memory has a Kind")
 		}
+		return k.domain.owns(s)
+	}
+	if s.Kind != nil && !memmon.RangeOf(s.Kind.Bytes()).Contains(memmon.RangeOf(s.Bytes)) && len(s.Bytes) > 0 {
+		return invalid("%d bytes that are not part of the %d of their Kind", len(s.Bytes), len(s.Kind.Bytes()))
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func (d *Domain) Alloc(n int, a Access) (*Memory, error) {
 // ErrInvalid (no memory, or mapped memory without an owner), ErrNoMemory (too many registrations), ErrNotSupported and ErrClosed.
 func (d *Domain) Register(k memmon.Kind, a Access) (*Memory, error) {
 	const op = "register"
-	if k == nil || len(k.Bytes()) == 0 {
+	if !memmon.Answered(k) || len(k.Bytes()) == 0 {
 		return nil, d.fail(op, invalid("no memory, or mapped memory without an owner"))
 	}
 	if err := checkAccess(a); err != nil {

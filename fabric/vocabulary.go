@@ -41,6 +41,7 @@ type (
 	//
 	//	Bytes   the memory
 	//	Memory  what it is a part of; nil for raw bytes
+	//	Kind    what raw bytes are a part of, for providers that register local buffers and keep registrations; nil: nobody says
 	Segment = provider.Segment
 	// RemoteSegment is a piece of a peer's registered memory.
 	//
@@ -295,6 +296,7 @@ var (
 	ErrPeerGone     = provider.ErrPeerGone     // the peer died, closed, or broke the protocol
 	ErrUnreachable  = provider.ErrUnreachable  // nobody answers at the address, or somebody else
 	ErrKey          = provider.ErrKey          // no memory of the peer has the key, or not there, or without the right
+	ErrRemapped     = provider.ErrRemapped     // the memory changed under the operation
 	ErrTruncated    = provider.ErrTruncated    // the buffer was too small for the message: a TruncatedError
 	ErrTooLong      = provider.ErrTooLong      // above a limit of Info.Limits
 	ErrNoMessage    = provider.ErrNoMessage    // a Peek found nothing

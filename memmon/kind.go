@@ -1,5 +1,7 @@
 package memmon
 
+import "reflect"
+
 // Kind is memory of which it is known who keeps it alive. The types of this package are the only
 // ones.
 type Kind interface {
@@ -8,31 +10,40 @@ type Kind interface {
 	// Generation changes when the memory no longer is what it was: unmapped, mapped anew, given back. What
 	// was registered under another number is dead.
 	Generation() uint64
-	kind()
+	// source is who answers for the memory: two kinds with the same one are the same memory where they overlap. It can be compared.
+	source() any
 }
 
 // HeapBytes is memory that the Go runtime allocated. It lives as long as somebody holds it, and a
-// registration holds it.
+// registration holds it. Global variables and memory of other origin are not of the heap: a cache refuses them with [ErrNotHeap].
 func HeapBytes(b []byte) Kind { return heap(b) }
 
 type heap []byte
 
 func (h heap) Bytes() []byte      { return h }
 func (h heap) Generation() uint64 { return 0 }
-func (h heap) kind()              {}
+func (h heap) source() any        { return ofHeap{} }
 
-// Owner tells of memory that Go did not allocate.
+// Who answers where nobody is named: the Go runtime, the monitor of the process.
+type (
+	ofHeap    struct{}
+	ofMonitor struct{}
+)
+
+// Owner tells of memory that Go did not allocate. It is of a type that can be compared, a pointer say.
 type Owner interface {
-	// Generation is a number that the owner changes before the memory goes away or becomes other memory. It is
-	// asked before each use, from any goroutine, and must not block nor call a domain, whose lock may be held.
+	// Generation is a number that the owner changes before the memory goes away or becomes other memory, and once more
+	// after that if it may be registered meanwhile. It is asked before each use, from any goroutine, and must not block nor call
+	// a domain, whose lock may be held. An owner that then calls [Arbiter.Notify] has dead registrations cleaned up at once.
 	Generation() uint64
 }
 
-// Mapped is memory that owner mapped or got from C. Without an owner nobody can answer for it: then the Kind is of no
-// memory, which a domain's Register refuses.
+// Mapped is memory that owner mapped or got from C. Without an owner (or with one that cannot be compared) the monitor of the process has
+// to see it go: a cache keeps a registration if that can see all that may happen to it, else it is for one operation. A domain's Register,
+// which asks for as long as the registration lives, refuses memory without an owner.
 func Mapped(b []byte, owner Owner) Kind {
-	if owner == nil {
-		return heap(nil)
+	if owner == nil || !reflect.ValueOf(owner).Comparable() {
+		return watched(b)
 	}
 	return mapped{b, owner}
 }
@@ -44,7 +55,13 @@ type mapped struct {
 
 func (m mapped) Bytes() []byte      { return m.bytes }
 func (m mapped) Generation() uint64 { return m.owner.Generation() }
-func (m mapped) kind()              {}
+func (m mapped) source() any        { return m.owner }
+
+type watched []byte
+
+func (w watched) Bytes() []byte      { return w }
+func (w watched) Generation() uint64 { return 0 }
+func (w watched) source() any        { return ofMonitor{} }
 
 // Lasting says whether memory stays what it is as long as it is held: its generation never changes, so that who has
 // looked once need not look again.
@@ -52,3 +69,15 @@ func Lasting(k Kind) bool {
 	_, ok := k.(heap)
 	return ok
 }
+
+// Answered says whether the kind itself can be asked for as long as the memory is used: all but memory without an owner.
+func Answered(k Kind) bool {
+	_, ok := k.(watched)
+	return k != nil && !ok
+}
+
+// Same says whether the same one answers for both.
+func Same(a, b Kind) bool { return Source(a) == Source(b) }
+
+// Source is who answers for the memory, to be compared: kinds of the same source are the same memory where they overlap. It holds no memory.
+func Source(k Kind) any { return k.source() }

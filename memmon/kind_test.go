@@ -6,6 +6,16 @@ type owner uint64
 
 func (o *owner) Generation() uint64 { return uint64(*o) }
 
+// loose is an owner that cannot be compared.
+type loose []int
+
+func (loose) Generation() uint64 { return 1 }
+
+// sometimes is an owner of which some can be compared.
+type sometimes struct{ what any }
+
+func (sometimes) Generation() uint64 { return 1 }
+
 func TestKinds(t *testing.T) {
 	b := []byte("some bytes")
 	own := owner(1)
@@ -19,8 +29,10 @@ func TestKinds(t *testing.T) {
 	if h := HeapBytes(b); &h.Bytes()[0] != &b[0] || h.Generation() != 0 {
 		t.Errorf("heap memory is %q of generation %d", h.Bytes(), h.Generation())
 	}
-	if n := Mapped(b, nil); n.Bytes() != nil || n.Generation() != 0 {
-		t.Errorf("memory that nobody answers for is %q of generation %d", n.Bytes(), n.Generation())
+	for _, n := range []Kind{Mapped(b, nil), Mapped(b, loose{}), Mapped(b, sometimes{[]int{1}})} {
+		if string(n.Bytes()) != string(b) || n.Generation() != 0 || Answered(n) {
+			t.Errorf("memory that nobody answers for is %q of generation %d, answered: %v", n.Bytes(), n.Generation(), Answered(n))
+		}
 	}
 }
 
@@ -30,5 +42,25 @@ func TestLasting(t *testing.T) {
 	}
 	if own := owner(1); Lasting(Mapped(make([]byte, 1), &own)) || Lasting(nil) {
 		t.Error("only an owner knows how long what it mapped lasts")
+	}
+}
+
+func TestSame(t *testing.T) {
+	b, c := make([]byte, 8), make([]byte, 8)
+	one, two := owner(1), owner(1)
+	for i, k := range []struct {
+		a, b Kind
+		want bool
+	}{
+		{HeapBytes(b), HeapBytes(c), true},
+		{Mapped(b, &one), Mapped(c, &one), true},
+		{Mapped(b, &one), Mapped(b, &two), false},
+		{Mapped(b, nil), Mapped(c, nil), true},
+		{Mapped(b, nil), HeapBytes(b), false},
+		{Mapped(b, sometimes{1}), Mapped(c, sometimes{1}), true},
+	} {
+		if Same(k.a, k.b) != k.want {
+			t.Errorf("%d: same source: %v", i, !k.want)
+		}
 	}
 }

@@ -40,6 +40,9 @@ var (
 	ErrInvalid = errors.New("fabric: invalid argument")
 	// ErrNoMemory refuses for want of memory, descriptors or a limit of the system.
 	ErrNoMemory = errors.New("fabric: out of memory or descriptors")
+	// ErrRemapped ends an operation during which its local memory was unmapped or became other memory: what it sent, or where it wrote, is not
+	// to be trusted. Only providers with MemoryMode.Local notice.
+	ErrRemapped = errors.New("fabric: the memory changed under the operation")
 	// ErrProtocol is a peer's breach of the rules; the peer is dropped with it.
 	ErrProtocol = errors.New("fabric: peer broke the protocol")
 	// ErrBusy refuses to close or free what is still in use.

@@ -1,6 +1,10 @@
 package provider
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/weft-fabric/weft/memmon"
+)
 
 // Peer is an address that was inserted into a domain. Zero is no peer. A peer that died stays dead
 // under its number; inserting its address again makes a new one.
@@ -23,6 +27,9 @@ type Key uint64
 type Segment struct {
 	Bytes  []byte // the memory
 	Memory Memory // what it is a part of; nil for raw bytes, which are copied through or registered for this one operation
+	// Kind says of raw bytes what they are a part of, for providers with MemoryMode.Local: they keep the registration of all of it for the
+	// next operation, as long as it cannot go stale. Other providers ignore it. Nil: nobody says.
+	Kind memmon.Kind
 }
 
 // RemoteSegment is a piece of a peer's registered memory.

@@ -59,8 +59,8 @@ var table = []row{
 	// What users see of communication.
 	{pkg: "fabric/provider", may: []string{"memmon"}, others: core},
 	{pkg: "fabric/fabrictest", may: []string{"fabric", "fabric/provider", "memmon", "internal/testutil"}, tests: []string{"prov/*"}, others: core},
-	{pkg: "fabric", may: []string{"fabric/provider", "memmon", "internal/suggest"}, tests: []string{"prov/*", "fabric/fabrictest", "internal/fakeprov"}, others: core},
-	{pkg: "memmon", may: []string{"internal/sys", "internal/shmem"}, others: core},
+	{pkg: "fabric", may: []string{"fabric/provider", "memmon", "internal/suggest"}, tests: []string{"prov/*", "fabric/fabrictest", "internal/fakeprov", "internal/pinnic"}, others: core},
+	{pkg: "memmon", may: []string{"internal/sys", "internal/shmem", "internal/hooks"}, tests: []string{"internal/pinnic"}, others: core},
 
 	// Providers: never each other, but for those whose work it is.
 	{pkg: "prov/all", may: []string{"prov/*"}},
@@ -86,12 +86,17 @@ var table = []row{
 
 	// What providers share, and the two fences.
 	{pkg: "internal/provutil", may: []string{"fabric/provider", "memmon", "internal/sys", "internal/shmem", "internal/mrcache", "internal/suggest"}, others: core},
-	{pkg: "internal/mrcache", may: []string{"memmon", "internal/sys", "internal/shmem"}, others: core},
+	{pkg: "internal/mrcache", may: []string{"memmon", "internal/sys", "internal/shmem"}, tests: []string{"internal/pinnic"}, others: core},
+	{pkg: "internal/hooks", may: []string{"internal/sys"}, others: core},
 	{pkg: "internal/shmem", may: []string{"internal/sys"}, others: core},
 	{pkg: "internal/sys", others: core},
 
 	// What the command and the benchmarks measure with. It pins threads, which only sys can.
 	{pkg: "internal/ping", may: []string{"fabric", "memmon", "internal/sys"}, tests: []string{"prov/*", "internal/fakeprov", "fabric/provider"}, others: core},
+
+	// What the command knows of the machine and of this process.
+	{pkg: "internal/host"},
+	{pkg: "internal/doctor", may: []string{"internal/host", "internal/hooks", "internal/sys", "memmon"}, others: core},
 
 	// Small help for everybody: no arrows out.
 	{pkg: "internal/suggest"},
@@ -101,14 +106,15 @@ var table = []row{
 	{pkg: "internal/testutil", others: []string{"github.com/google/go-cmp", "go.uber.org/goleak"}},
 	{pkg: "internal/bpfixture"},
 	{pkg: "internal/fakeprov", may: []string{"fabric/provider", "memmon"}},
+	{pkg: "internal/pinnic", may: []string{"internal/sys"}, tests: []string{"memmon"}},
 	{pkg: "internal/archtest"},
 
 	// Above everything. Codecs and metrics are linked by the one who wants them.
 	{pkg: "metrics", may: []string{"sst", "step", "fabric", "memmon"}, others: []string{"github.com/prometheus/client_golang"}},
 	{
 		pkg:    "cmd/...",
-		may:    slices.Concat([]string{"cmd/...", "internal/suggest", "internal/ping"}, public),
-		tests:  []string{"internal/wire/*", "internal/fakeprov"},
+		may:    slices.Concat([]string{"cmd/...", "internal/suggest", "internal/ping", "internal/host", "internal/doctor"}, public),
+		tests:  []string{"internal/wire/*", "internal/fakeprov", "internal/hooks"},
 		others: interfaces,
 	},
 	{pkg: "examples/...", may: public, others: []string{"golang.org/x/sync"}},

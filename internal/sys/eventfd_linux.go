@@ -74,3 +74,17 @@ func (e Eventfd) Drain() (rung bool, err error) {
 		}
 	}
 }
+
+// SharedEventfd is one that another library of this process has made, by its number. Close closes a copy.
+func SharedEventfd(n int) (Eventfd, error) {
+	fd, err := unix.FcntlInt(uintptr(n), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return Eventfd{}, os.NewSyscallError("fcntl", err)
+	}
+	own := NewFD(fd, "eventfd of another library")
+	e, err := ReceivedEventfd(own)
+	if err != nil {
+		_ = own.Close()
+	}
+	return e, err
+}

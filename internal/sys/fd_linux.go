@@ -33,3 +33,12 @@ func retry(call func() (int, error)) (int, error) {
 		}
 	}
 }
+
+// Pollable is a copy of a descriptor that does not block as a file of package os, whose Read waits in the netpoller. Each is closed by itself.
+func Pollable(fd *FD, name string) (*os.File, error) {
+	n, err := unix.FcntlInt(uintptr(fd.Int()), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(n), name), nil
+}

@@ -20,15 +20,19 @@ const (
 	CrossMemory                  // process_vm_readv and _writev (some containers forbid them)
 	EventFD                      // eventfd (as above)
 	RobustList                   // set_robust_list (as above)
+	IOUring                      // io_uring with buffers that can be exchanged (5.13; administrators and containers forbid it)
+	SendZC                       // IORING_OP_SEND_ZC: sending from such a buffer without copying (6.0)
 	numFeatures
 )
 
-// featureNames are the words of the option "disable".
+// numOptional is how many a provider can use and do without, which come first; the others are for tests.
+const numOptional = IOUring
+
 var featureNames = [numFeatures]string{
-	"future_write", "noexec_seal", "populate", "futex_waitv", "hugetlb", "cma", "eventfd", "robust_list",
+	"future_write", "noexec_seal", "populate", "futex_waitv", "hugetlb", "cma", "eventfd", "robust_list", "io_uring", "send_zc",
 }
 
-// String is the feature's name, as ParseFeatures takes it.
+// String is the feature's name, as DisableFeatures takes it.
 func (f Feature) String() string {
 	if f < numFeatures {
 		return featureNames[f]
@@ -36,17 +40,17 @@ func (f Feature) String() string {
 	return fmt.Sprintf("feature %d", uint8(f))
 }
 
-// AllFeatures lists the features.
+// AllFeatures lists the features that a provider can do without.
 func AllFeatures() []Feature {
-	all := make([]Feature, numFeatures)
+	all := make([]Feature, numOptional)
 	for i := range all {
 		all[i] = Feature(i)
 	}
 	return all
 }
 
-// FeatureNames lists the names of all features.
-func FeatureNames() []string { return append([]string(nil), featureNames[:]...) }
+// FeatureNames lists their names, the words of the option "disable".
+func FeatureNames() []string { return append([]string(nil), featureNames[:numOptional]...) }
 
 // Features is what may be used. The zero value is all that the kernel has.
 type Features struct {
@@ -72,13 +76,13 @@ next:
 		if name == "" {
 			continue
 		}
-		for f, known := range featureNames {
+		for f, known := range featureNames[:numOptional] {
 			if name == known {
 				s = s.Without(Feature(f))
 				continue next
 			}
 		}
-		return s, fmt.Errorf("sys: no feature is called %q; there are %s", name, strings.Join(featureNames[:], ", "))
+		return s, fmt.Errorf("sys: no feature is called %q; there are %s", name, strings.Join(FeatureNames(), ", "))
 	}
 	return s, nil
 }

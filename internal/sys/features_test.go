@@ -17,7 +17,7 @@ func TestFeatureNames(t *testing.T) {
 		}
 		seen[f.String()] = true
 	}
-	if len(FeatureNames()) != int(numFeatures) || Feature(200).String() != "feature 200" {
+	if len(FeatureNames()) != int(numOptional) || Feature(200).String() != "feature 200" {
 		t.Error(FeatureNames(), Feature(200))
 	}
 }
@@ -29,6 +29,9 @@ func TestDisableFeatures(t *testing.T) {
 	}
 	if s, err := DisableFeatures(""); err != nil || s != (Features{}) {
 		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := DisableFeatures(IOUring.String()); err == nil {
+		t.Error("what no provider uses can be disabled")
 	}
 	if _, err := DisableFeatures("eventfd,evenfd"); err == nil || !strings.Contains(err.Error(), `"evenfd"`) || !strings.Contains(err.Error(), "eventfd, ") {
 		t.Error(err)

@@ -152,6 +152,9 @@ func (Socket) Peer() (Credentials, error) { return Credentials{}, ErrNotSupporte
 // DescriptorLimit is not available here.
 func DescriptorLimit() (uint64, error) { return 0, ErrNotSupported }
 
+// LockableMemory is not available here.
+func LockableMemory() (uint64, error) { return 0, ErrNotSupported }
+
 // ReadProcess is not available here.
 func ReadProcess(int, uint64, []byte, Features) (int, error) { return 0, ErrNotSupported }
 
@@ -160,6 +163,9 @@ func WriteProcess(int, uint64, []byte, Features) (int, error) { return 0, ErrNot
 
 // ReadGuarded is not available here.
 func ReadGuarded(int, uint64, []byte, Guard, Features) error { return ErrNotSupported }
+
+// CanUring says that nobody can.
+func CanUring() error { return ErrNotSupported }
 
 // FateOf sees no process here.
 func FateOf(int) Fate { return FateUnknown }
@@ -198,3 +204,9 @@ func Affinity(int) ([]int, error) { return nil, ErrNotSupported }
 
 // SetAffinity is not available here.
 func SetAffinity(int, []int) error { return ErrNotSupported }
+
+// Pollable is not available here.
+func Pollable(*FD, string) (*os.File, error) { return nil, ErrNotSupported }
+
+// SharedEventfd is not available here.
+func SharedEventfd(int) (Eventfd, error) { return Eventfd{}, ErrNotSupported }

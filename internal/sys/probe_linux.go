@@ -25,6 +25,10 @@ func probeFeature(f Feature) error {
 		return probeFD(unix.Eventfd(0, unix.EFD_CLOEXEC))
 	case RobustList:
 		return probeRobust()
+	case IOUring:
+		return probeUring()
+	case SendZC:
+		return probeUringOp(uringSendZC)
 	}
 	return unix.ENOSYS
 }

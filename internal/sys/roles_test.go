@@ -8,4 +8,5 @@ var roles = []testutil.Role{
 	{Name: "wake", Run: roleWake},
 	{Name: "memory", Run: roleMemory},
 	{Name: "own", Run: roleOwn},
+	{Name: "forbidden", Run: roleForbidden},
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-fabric/weft/cmd/weft/internal/host"
 	"github.com/weft-fabric/weft/fabric"
+	"github.com/weft-fabric/weft/internal/host"
 	_ "github.com/weft-fabric/weft/prov/all" // all that this build has is shown
 )
 
@@ -26,7 +26,7 @@ func newInfo(env Env) *cobra.Command {
 	var opt infoOptions
 	cmd := &cobra.Command{
 		Use:        "info [-p PROVIDER [-o KEY=VALUE]...] [-v] [--json]",
-		SuggestFor: []string{"fi_info", "providers", "caps", "provider", "doctor"},
+		SuggestFor: []string{"fi_info", "providers", "caps", "provider"},
 		Short:      "Show the ways to communicate that work on this machine, and what bounds them",
 		Example: `  weft info
   weft info -v -p shm

@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-fabric/weft/cmd/weft/internal/host"
 	"github.com/weft-fabric/weft/fabric"
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/fakeprov"
+	"github.com/weft-fabric/weft/internal/host"
 )
 
 // registerFakes links providers whose description is known: one that works, one that knows that it does not, and one

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-fabric/weft/cmd/weft/internal/host"
+	"github.com/weft-fabric/weft/internal/host"
 )
 
 // reachText says whom a provider reaches.

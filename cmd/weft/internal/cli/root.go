@@ -19,7 +19,7 @@ func newRoot(env Env) *cobra.Command {
 		Short: "Look into running ADIOS2 streams and BP5 files, join streams, and measure communication",
 		Long: `weft reads the live SST streams of ADIOS2 programs, and BP5 files, and feeds
 ADIOS2 readers. It shows and measures the ways in which processes can communicate
-here (info, ping).
+here (info, ping), and what the machine allows (doctor).
 
 NAME is a BP5 folder, or a stream: its contact file, with or without ".sst".
 
@@ -39,6 +39,7 @@ command attaches to a stream, that can HANG OR CRASH an ADIOS2 writer.`,
   weft pipe run.bp replay
   weft stat sim
   weft info
+  weft doctor
   weft ping
   weft completion bash > weft.bash`,
 		SilenceUsage:  true,
@@ -56,7 +57,7 @@ command attaches to a stream, that can HANG OR CRASH an ADIOS2 writer.`,
 	root.SetErr(env.Stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newLs(env), newDump(env), newPipe(env), newStat(env), newParams(env), newInfo(env), newPing(env), newPingPeer(env), newDemo(env), newDemoWriter(env), newDemoReader(env), newVersion(env))
+	root.AddCommand(newLs(env), newDump(env), newPipe(env), newStat(env), newParams(env), newInfo(env), newDoctor(env), newPing(env), newPingPeer(env), newDemo(env), newDemoWriter(env), newDemoReader(env), newVersion(env))
 	strictCompletion(root)
 	return root
 }

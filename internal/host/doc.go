@@ -4,7 +4,7 @@
 // their own.
 //
 // It is not a judge: what a missing thing means is said by the provider that
-// would use it.
+// would use it, and by package doctor.
 //
 // Its functions keep no state and are safe for concurrent use.
 package host

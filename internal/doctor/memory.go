@@ -1,0 +1,137 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/weft-fabric/weft/internal/hooks"
+	"github.com/weft-fabric/weft/memmon"
+)
+
+func hooksOf(pid int) HooksReport {
+	r, err := hooks.FindIn(pid)
+	h := HooksReport{PID: pid, Report: r}
+	if err != nil {
+		h.Error = err.Error()
+	}
+	return h
+}
+
+// check says whose hooks there are, and what that means.
+func (h *HooksReport) check() Check {
+	c := Check{Name: "c_library", State: Works}
+	which := fmt.Sprintf("process %d", h.PID)
+	if h.PID == os.Getpid() {
+		which = "this process"
+	}
+	switch {
+	case h.Error != "":
+		c.State, c.Found, c.Remedy = Limited, "hooks are not known: "+h.Error, "look as the same user or as root; in a container with CAP_SYS_PTRACE; with ptrace_scope 0"
+	case h.Library == "":
+		c.Found = which + " is static: it has no C library that could be hooked"
+		if h.PID == os.Getpid() {
+			c.Found += "; --pid looks at another one"
+		}
+	case len(h.Hooks) > 0:
+		c.State, c.Found = Limited, which+": "+strings.Join(h.Lines(), "; ")
+		c.Remedy = "one owner of such hooks in a process: turn them off in the others (UCX_MEM_EVENTS=n, FI_MR_CACHE_MONITOR=disabled, OMPI_MCA_memory=^patcher), or have them tell Weft (weft_memory_events.h)"
+	default:
+		c.Found = fmt.Sprintf("%s: nobody has hooked %s (%d objects)", which, h.Library, h.Objects)
+	}
+	if len(h.Unseen) > 0 {
+		c.Found += fmt.Sprintf("; %d could not be looked at, as %s: %s", len(h.Unseen), h.Unseen[0].Object, h.Unseen[0].Why)
+	}
+	return c
+}
+
+// MonitorState says which memory monitor would serve a program that asks for what the environment says (memmon's FromEnv).
+type MonitorState struct {
+	Serves  string   `json:"serves"` // its name, or "none"
+	State   string   `json:"state"`  // "running" after it has proven itself; "failed"; "idle" if there is none
+	Error   string   `json:"error"`  // why it does not serve
+	Answers []string `json:"answers"`
+	Gaps    []Gap    `json:"gaps"`
+	Choices []Choice `json:"choices"`
+}
+
+// Gap is a class of memory that the monitor does not answer for: it is not cached, but registered for each operation.
+type Gap struct {
+	Memory string   `json:"memory"`
+	Misses []string `json:"misses"` // what can happen to it that is not seen; empty: it is not watched at all
+}
+
+// Choice is a monitor that could be chosen.
+type Choice struct {
+	Name  string `json:"name"`
+	Works bool   `json:"works"`
+	Error string `json:"error"`
+}
+
+// monitor has each monitor prove itself.
+func monitor() MonitorState {
+	m := MonitorState{Serves: "none", Answers: []string{}, Gaps: []Gap{}, Choices: []Choice{}}
+	for _, name := range memmon.Names() {
+		_, err := serve(func(a *memmon.Arbiter) error { return a.Choose(name) })
+		m.Choices = append(m.Choices, Choice{name, err == nil, text(err)})
+	}
+	s, err := serve((*memmon.Arbiter).FromEnv)
+	m.State, m.Error = s.State.String(), text(err)
+	if s.Monitor != "" {
+		m.Serves = s.Monitor
+	}
+	for _, class := range memmon.AllMemory() {
+		answers, misses := s.Coverage.Answers(class)
+		if answers && err == nil {
+			m.Answers = append(m.Answers, class.String())
+			continue
+		}
+		g := Gap{Memory: class.String(), Misses: []string{}}
+		for _, e := range misses {
+			g.Misses = append(g.Misses, e.String())
+		}
+		m.Gaps = append(m.Gaps, g)
+	}
+	return m
+}
+
+// serve attaches to a monitor as a cache does, and says how that went.
+func serve(choose func(*memmon.Arbiter) error) (memmon.Status, error) {
+	a, err := memmon.NewArbiter()
+	if err != nil {
+		return memmon.Status{}, err
+	}
+	defer a.Close()
+	if err := choose(a); err != nil {
+		return a.Status(), err
+	}
+	detach := a.Attach(func(memmon.Range) {}, nil)
+	defer detach()
+	s := a.Status()
+	return s, s.Why
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+func (m *MonitorState) check() Check {
+	c := Check{Name: "memory_monitor", State: Works, Found: m.Serves}
+	var gaps []string
+	for _, g := range m.Gaps {
+		gaps = append(gaps, g.Memory)
+	}
+	switch {
+	case m.Error != "":
+		c.State, c.Found, c.Remedy = Limited, m.Serves+" does not serve: "+m.Error, "WEFT_MR_MONITOR=none, or make what it needs available"
+	case m.Serves == "none":
+		c.State, c.Found = Limited, "none: memory of Weft's arenas and of the Go heap is cached, other memory if its owner tells"
+		c.Remedy = "nothing, unless a program sends from C memory: then WEFT_MR_MONITOR=userfaultfd, or hooks that tell Weft (weft_memory_events.h)"
+	case len(gaps) > 0:
+		c.Found += " answers for " + strings.Join(m.Answers, ", ") + ", not for " + strings.Join(gaps, ", ")
+	}
+	return c
+}

@@ -1,0 +1,133 @@
+package mrcache
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-fabric/weft/internal/sys"
+	"github.com/weft-fabric/weft/memmon"
+)
+
+// Registrar registers memory with a device. Its methods are called from any goroutine and without any lock of the cache; they may block, map and
+// unmap, but not use the cache.
+type Registrar[H any] interface {
+	// Register registers all of b, and does not keep b. It is whole pages of mapped memory, or bytes of one object of the Go heap, in whose pages
+	// are others; what is for one operation is any bytes.
+	Register(b []byte) (H, error)
+	// Deregister ends it. It is called once, when nobody uses the registration; the memory may have gone before.
+	Deregister(h H) error
+}
+
+// Cache keeps registrations.
+type Cache[H any] struct {
+	registrar Registrar[H]
+	cfg       Config
+	index     index[H]
+	grave     atomic.Pointer[entry[H]] // dead and idle, to be deregistered
+	live      atomic.Int64             // registrations there are, and one for the cache until Close
+	small     atomic.Uint64            // refused
+	closed    atomic.Bool              // set under mu
+	detach    func()
+	reclaimer reclaimer
+
+	mu    sync.Mutex  // of what is kept; it is taken after no other lock, and nothing is called with it but Valid and Hold of proofs
+	ring  []*entry[H] // what is kept, for the clock's hand; nil where free says
+	free  []int
+	hand  int
+	count int    // of registrations that are kept, being made, or dead and not yet given back
+	bytes uint64 // of their pages
+	stats Stats
+	close struct {
+		once sync.Once
+		err  error
+	}
+}
+
+// New makes a cache, and starts its goroutine; Close ends it.
+func New[H any](r Registrar[H], cfg Config) (*Cache[H], error) {
+	return newCache(r, cfg, sys.LockableMemory)
+}
+
+func newCache[H any](r Registrar[H], cfg Config, lockable func() (uint64, error)) (*Cache[H], error) {
+	if r == nil {
+		return nil, fmt.Errorf("%w: no registrar", ErrConfig)
+	}
+	cfg, err := cfg.resolve(lockable)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cache[H]{registrar: r, cfg: cfg, reclaimer: newReclaimer()}
+	c.live.Store(1)
+	c.detach = cfg.Arbiter.Attach(c.reclaimer.gone, cfg.Logger)
+	go c.reclaim()
+	return c, nil
+}
+
+// Acquire returns a registration that covers all bytes of the memory, which is held until Release. It may be one that is kept, or a new
+// one, which is kept if somebody answers for the memory and the limits allow; else it is for this one operation.
+//
+// It fails with ErrEmpty, ErrSmall, ErrClosed, memmon.ErrNotHeap, what the registrar says, and ErrRemapped if the memory does not stay the same for as
+// long as it takes to register it.
+func (c *Cache[H]) Acquire(k memmon.Kind) (Registration[H], error) {
+	var b []byte
+	if k != nil {
+		b = k.Bytes()
+	}
+	if len(b) == 0 || len(b) < c.cfg.Small {
+		return c.refuse(len(b))
+	}
+	r, found := c.find(k, memmon.RangeOf(b), c.cfg.Arbiter.Epoch())
+	if found == nil && r.entry != nil {
+		return r, nil
+	}
+	return c.missed(k, found)
+}
+
+func (c *Cache[H]) refuse(n int) (Registration[H], error) {
+	if n == 0 {
+		return Registration[H]{}, ErrEmpty
+	}
+	c.small.Add(1)
+	return Registration[H]{}, ErrSmall
+}
+
+// find is the hit. Whether the memory is still the same is asked when the entry is in use: from then on the handle stays, and what changes later
+// the release will tell. Else it returns an entry that is not valid any more, in use, which the caller drops, or nothing.
+//
+// An entry of an object of the Go heap is of its very bytes, and while it lives these are of no other object: so for all kinds it is
+// enough that the wanted bytes lie within, and that the same one answers.
+func (c *Cache[H]) find(k memmon.Kind, want memmon.Range, epoch uint64) (Registration[H], *entry[H]) {
+	source := memmon.Source(k)
+	for used := c.index.used.Load() &^ (1<<sizeClass(want.Len) - 1); used != 0; used &= used - 1 {
+		class := bits.TrailingZeros64(used)
+		t := c.index.tables[class].Load()
+		if t == nil {
+			continue
+		}
+		number := want.Addr>>class + 1
+		for i := t.home(number); ; i = t.after(i) {
+			s := &t.slots[i]
+			n := s.number.Load()
+			if n == 0 {
+				break
+			}
+			if n != number {
+				continue
+			}
+			e := s.entry.Load()
+			if e == nil || !e.span.Contains(want) || e.source != source || !e.use(recent) {
+				continue
+			}
+			if e.epoch == epoch {
+				if held, ok := e.proof.Hold(); ok {
+					e.hits.Add(1)
+					return Registration[H]{c, e, held}, nil
+				}
+			}
+			return Registration[H]{}, e
+		}
+	}
+	return Registration[H]{}, nil
+}

@@ -1,0 +1,84 @@
+package mrcache
+
+import (
+	"sync/atomic"
+
+	"github.com/weft-fabric/weft/internal/invariants"
+	"github.com/weft-fabric/weft/memmon"
+)
+
+// The state of an entry is one word: how many use it, whether it is dead (nobody may begin to use it), and whether somebody has since
+// the clock's hand last passed.
+const (
+	users  uint64 = 1<<32 - 1
+	dead   uint64 = 1 << 32
+	recent uint64 = 1 << 33
+)
+
+// entry is a registration. What a hit reads comes first.
+type entry[H any] struct {
+	span   memmon.Range // what is registered
+	state  atomic.Uint64
+	source any          // who answers for the memory
+	proof  memmon.Proof // made before it was registered; nil: nobody answers, and it is not kept
+	epoch  uint64       // of the arbiter, before it was registered
+	hits   atomic.Uint64
+	handle H
+
+	why   Reason
+	class class
+	bytes uint64 // of pages
+
+	place   int       // in the ring; guarded by the cache's mu, as is counted
+	counted uint64    // hits that are in the statistics
+	next    *entry[H] // in the graveyard
+}
+
+// use begins a use, unless the entry is dead. mark is recent, or 0 for who only looks.
+func (e *entry[H]) use(mark uint64) bool {
+	for {
+		s := e.state.Load()
+		if s&dead != 0 {
+			return false
+		}
+		if e.state.CompareAndSwap(s, (s+1)|mark) {
+			return true
+		}
+	}
+}
+
+// unuse ends a use. True: it was the last one of a dead entry, which is the caller's to bury.
+func (e *entry[H]) unuse() bool {
+	s := e.state.Add(^uint64(0))
+	if invariants.Enabled {
+		invariants.Checkf(s&users != users, "mrcache: a registration was released twice")
+	}
+	return s&(dead|users) == dead
+}
+
+// die makes the entry dead. idle: nobody uses it, so that it is the caller's to bury.
+func (e *entry[H]) die() (first, idle bool) {
+	s := e.state.Or(dead)
+	return s&dead == 0, s&users == 0
+}
+
+// dieIdle makes the entry dead if nobody uses it, and if it was not used since it was last asked, or always is true.
+func (e *entry[H]) dieIdle(always bool) bool {
+	s := e.state.Load()
+	switch {
+	case s&(dead|users) != 0:
+		return false
+	case s&recent != 0 && !always:
+		e.state.CompareAndSwap(s, s&^recent)
+		return false
+	}
+	return e.state.CompareAndSwap(s, s|dead)
+}
+
+// missed is what a miss is that has found the entry and cannot have it.
+func (e *entry[H]) missed(epoch uint64) miss {
+	if e.epoch != epoch {
+		return missFlushed
+	}
+	return missDead + miss(e.class)
+}

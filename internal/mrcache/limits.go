@@ -1,0 +1,118 @@
+package mrcache
+
+import (
+	"errors"
+	"os"
+)
+
+var pageSize = uint64(os.Getpagesize())
+
+// reserve counts a registration that is about to be made. One that is to be kept needs room within the limits: what has died is given back for
+// it, and then what is idle, by the clock: the hand goes round, lets go what was not used since it came by last, and notes that it came by.
+// Nothing waits for what is in use. False: there is no room.
+func (c *Cache[H]) reserve(e *entry[H]) bool {
+	for {
+		c.mu.Lock()
+		fits := e.why != Kept || c.count < c.cfg.MaxCount && e.bytes <= c.cfg.MaxBytes && c.bytes <= c.cfg.MaxBytes-e.bytes
+		var victim *entry[H]
+		switch {
+		case fits:
+			c.account(e, 1, e.bytes)
+		case e.bytes <= c.cfg.MaxBytes && c.grave.Load() == nil:
+			victim = c.evict()
+		}
+		c.mu.Unlock()
+		switch {
+		case fits:
+			return true
+		case victim != nil:
+			c.logFailure(c.dismiss(victim))
+		case e.bytes > c.cfg.MaxBytes || c.grave.Load() == nil:
+			return false
+		default:
+			c.logFailure(c.reap())
+		}
+	}
+}
+
+// unreserve counts a registration that there is not any more, or never was.
+func (c *Cache[H]) unreserve(e *entry[H]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.account(e, -1, -e.bytes)
+}
+
+// account counts by entries and bytes, of which less is a number that wraps. The caller has mu.
+func (c *Cache[H]) account(e *entry[H], entries int, bytes uint64) {
+	c.stats.Pinned += bytes
+	c.stats.MostPinned = max(c.stats.MostPinned, c.stats.Pinned)
+	if e.why == Kept {
+		c.count += entries
+		c.bytes += bytes
+	}
+}
+
+// evict takes out an idle entry, or none. The caller has mu.
+func (c *Cache[H]) evict() *entry[H] {
+	for range 2 * len(c.ring) {
+		e := c.ring[c.hand]
+		c.hand = (c.hand + 1) % len(c.ring)
+		if e != nil && e.dieIdle(false) {
+			c.unlink(e)
+			c.stats.Evicted++
+			return e
+		}
+	}
+	return nil
+}
+
+// clear makes the cache forget all that it keeps, or only what is idle, and deregisters what is idle.
+func (c *Cache[H]) clear(all bool) error {
+	var list []*entry[H]
+	c.mu.Lock()
+	for _, e := range c.ring {
+		if e == nil {
+			continue
+		}
+		dies, idle := false, true
+		if all {
+			dies, idle = e.die()
+		} else {
+			dies = e.dieIdle(true)
+		}
+		if dies {
+			c.unlink(e)
+		}
+		if dies && idle {
+			list = append(list, e)
+		}
+	}
+	c.mu.Unlock()
+	var failed []error
+	for _, e := range list {
+		failed = append(failed, c.dismiss(e))
+	}
+	return errors.Join(append(failed, c.reap())...)
+}
+
+// link makes an entry known: for the clock it comes to a place that became free, the last one first, which the hand has just passed. Who
+// was used once goes at the hand's first coming. The caller has mu.
+func (c *Cache[H]) link(e *entry[H]) {
+	c.index.add(e)
+	if n := len(c.free) - 1; n >= 0 {
+		e.place = c.free[n]
+		c.free = c.free[:n]
+		c.ring[e.place] = e
+		return
+	}
+	e.place = len(c.ring)
+	c.ring = append(c.ring, e)
+}
+
+// unlink makes a dead entry unknown. The caller has mu, and is the one who made it dead.
+func (c *Cache[H]) unlink(e *entry[H]) {
+	c.index.remove(e)
+	c.ring[e.place] = nil
+	c.free = append(c.free, e.place)
+	c.countHits(e)
+}

@@ -1,0 +1,173 @@
+package mrcache
+
+import (
+	"errors"
+	"math"
+	"syscall"
+	"testing"
+
+	"github.com/weft-fabric/weft/memmon"
+)
+
+// singles are pages of one owner, one kind each.
+func singles(t tester, n int) []memmon.Kind {
+	m, own := pages(t, n).Bytes(), new(owner)
+	list := make([]memmon.Kind, n)
+	for i := range list {
+		list[i] = memmon.Mapped(m[i*int(pageSize):(i+1)*int(pageSize)], own)
+	}
+	return list
+}
+
+func TestLimits(t *testing.T) {
+	for what, cfg := range map[string]Config{"count": {MaxCount: 4}, "bytes": {MaxBytes: 4*pageSize + 5}} {
+		t.Run(what, func(t *testing.T) {
+			b := newBench(t, newDevice(), cfg)
+			p := singles(t, 10)
+			for _, k := range p {
+				b.pass(t, k)
+			}
+			if s := b.Stats(); s.Entries != 4 || s.Evicted != 6 || s.MostPinned != 4*pageSize || b.device.count() != 4 {
+				t.Errorf("all idle: %+v", s)
+			}
+			var held []Registration[*region]
+			for i, k := range p {
+				r := b.acquire(t, k)
+				held = append(held, r)
+				if why := r.Why(); (why == Kept) != (i < 4) || why != Kept && why != Full {
+					t.Errorf("number %d in use: %v", i, why)
+				}
+			}
+			if s := b.Stats(); s.Entries != 4 || s.InUse != 4 || s.Full != 6 || s.Pinned != 10*pageSize {
+				t.Errorf("all in use: %+v", s)
+			}
+			for i := range held {
+				release(t, &held[i], nil)
+			}
+			if s := b.Stats(); s.Entries != 4 || s.InUse != 0 || s.Pinned != 4*pageSize || b.device.count() != 4 {
+				t.Errorf("after that: %+v", s)
+			}
+		})
+	}
+}
+
+func TestLimitsOfNothing(t *testing.T) {
+	b := newBench(t, newDevice(), Config{MaxCount: -1})
+	r := b.acquire(t, memmon.HeapBytes(make([]byte, 100)))
+	if r.Why() != Full {
+		t.Errorf("kept: %v", r.Why())
+	}
+	release(t, &r, nil)
+	release(t, &r, nil)
+	if s := b.Stats(); s.Full != 1 || b.device.count() != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestTooLargeToKeep does not evict for what never fits, and keeps at least what was asked for of a slice with a large capacity.
+func TestTooLargeToKeep(t *testing.T) {
+	b := newBench(t, newDevice(), Config{MaxBytes: 3 * pageSize})
+	p := singles(t, 2)
+	b.pass(t, p[0])
+	r := b.acquire(t, memmon.Mapped(pages(t, 4).Bytes(), new(owner)))
+	if r.Why() != Full {
+		t.Errorf("%v", r.Why())
+	}
+	release(t, &r, nil)
+	large := make([]byte, 8*pageSize)
+	r = b.acquire(t, memmon.HeapBytes(large[:pageSize]))
+	if r.Why() != Kept || r.Range() != memmon.RangeOf(large[:pageSize]) {
+		t.Errorf("%v of %v", r.Why(), r.Range())
+	}
+	release(t, &r, nil)
+	if s := b.Stats(); s.Entries != 2 || s.Evicted != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestClock uses some over and over, and others once: those go.
+func TestClock(t *testing.T) {
+	b := newBench(t, newDevice(), Config{MaxCount: 8})
+	p := singles(t, 40)
+	var often [4]*region
+	for i := range often {
+		often[i] = b.pass(t, p[i])
+	}
+	for _, k := range p[4:] {
+		b.pass(t, k)
+		for i, first := range often {
+			if b.pass(t, p[i]) != first {
+				t.Errorf("number %d went", i)
+			}
+		}
+	}
+	if s := b.Stats(); s.Evicted != 32 || s.Entries != 8 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestShortage has a device that can pin less than the cache may.
+func TestShortage(t *testing.T) {
+	d := newDevice()
+	d.limit = 3 * pageSize
+	b := newBench(t, d, Config{})
+	p := singles(t, 5)
+	busy := b.acquire(t, p[0])
+	b.pass(t, p[1])
+	b.pass(t, p[2])
+	b.pass(t, p[3])
+	if s := b.Stats(); s.Entries != 2 || s.InUse != 1 || s.Pinned != 2*pageSize {
+		t.Errorf("idle ones make room: %+v", s)
+	}
+	two := b.acquire(t, p[1])
+	three := b.acquire(t, p[2])
+	if _, err := b.Acquire(p[4]); !errors.Is(err, syscall.ENOMEM) {
+		t.Errorf("all in use: %v", err)
+	}
+	if s := b.Stats(); s.Pinned != 3*pageSize {
+		t.Errorf("what failed is counted: %+v", s)
+	}
+	release(t, &busy, nil)
+	release(t, &two, nil)
+	release(t, &three, nil)
+	b.pass(t, p[4])
+	large := make([]byte, 8*pageSize)
+	r := b.acquire(t, memmon.HeapBytes(large[:100])) // its capacity is too much for the device
+	if r.Why() != Kept || r.Range() != memmon.RangeOf(large[:100]) {
+		t.Errorf("%v of %v", r.Why(), r.Range())
+	}
+	release(t, &r, nil)
+}
+
+func TestLimitOfTheProcess(t *testing.T) {
+	d := newDevice()
+	a, err := memmon.NewArbiter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCache(d, Config{Arbiter: a}, func() (uint64, error) { return 2 * pageSize, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range singles(t, 5) {
+		r, err := c.Acquire(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, &r, nil)
+	}
+	if s := c.Stats(); s.Entries != 2 || s.MostPinned != 2*pageSize {
+		t.Errorf("%+v", s)
+	}
+	if err := errors.Join(c.Close(), a.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMaximumOfBytes(t *testing.T) {
+	b := newBench(t, newDevice(), Config{MaxBytes: math.MaxUint64})
+	b.pass(t, singles(t, 1)[0])
+	if s := b.Stats(); s.Entries != 1 {
+		t.Errorf("%+v", s)
+	}
+}

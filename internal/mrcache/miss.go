@@ -1,0 +1,200 @@
+package mrcache
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weft-fabric/weft/internal/sys"
+	"github.com/weft-fabric/weft/memmon"
+)
+
+// tries is how often memory is registered that changes each time meanwhile.
+const tries = 3
+
+// missed goes on where a hit was not possible; found is an entry that is not valid any more, or nil.
+func (c *Cache[H]) missed(k memmon.Kind, found *entry[H]) (Registration[H], error) {
+	why := missNew
+	for range tries {
+		b, epoch := k.Bytes(), c.cfg.Arbiter.Epoch()
+		if len(b) == 0 {
+			return Registration[H]{}, ErrEmpty
+		}
+		want := memmon.RangeOf(b)
+		for found != nil {
+			why = found.missed(epoch)
+			c.kill(found)
+			c.unuse(found)
+			var r Registration[H]
+			if r, found = c.find(k, want, epoch); found == nil && r.entry != nil {
+				return r, nil
+			}
+		}
+		r, err := c.register(k, b, epoch, why)
+		if !errors.Is(err, ErrRemapped) {
+			return r, err
+		}
+	}
+	return Registration[H]{}, fmt.Errorf("%w: %d times while it was being registered", ErrRemapped, tries)
+}
+
+// register makes a registration. The epoch was asked before: what is turned off or forgotten from then on is so for this registration.
+func (c *Cache[H]) register(k memmon.Kind, b []byte, epoch uint64, why miss) (Registration[H], error) {
+	if !c.enter() {
+		return Registration[H]{}, ErrClosed
+	}
+	e := &entry[H]{source: memmon.Source(k), epoch: epoch, class: classOf(k)}
+	e.state.Store(1)
+	err := c.prove(e, k)
+	if err == nil {
+		err = c.pin(e, k, b)
+	}
+	if err != nil {
+		if e.proof != nil {
+			e.proof.Close()
+		}
+		c.leave()
+		return Registration[H]{}, err
+	}
+	r := Registration[H]{c, e, k}
+	if e.proof != nil {
+		var valid bool
+		if r.held, valid = e.proof.Hold(); !valid {
+			return c.giveBack(e, Registration[H]{}, ErrRemapped)
+		}
+	}
+	if e.why != Kept {
+		c.countOnce(e.why)
+		return r, nil
+	}
+	other, err := c.publish(e, k, memmon.RangeOf(b), why)
+	if err != nil || other.entry != nil {
+		return c.giveBack(e, other, err)
+	}
+	return r, nil
+}
+
+// giveBack ends a registration that nobody has seen, and returns the rest.
+func (c *Cache[H]) giveBack(e *entry[H], r Registration[H], err error) (Registration[H], error) {
+	c.logFailure(c.dismiss(e))
+	return r, err
+}
+
+// prove asks who answers for the memory, before it is registered.
+func (c *Cache[H]) prove(e *entry[H], k memmon.Kind) (err error) {
+	e.proof, err = c.cfg.Arbiter.Prove(k)
+	switch {
+	case errors.Is(err, memmon.ErrUnanswered):
+		e.proof = nil
+		if e.why = NoAnswer; e.class == ofMonitor {
+			e.why = NoMonitor
+		}
+	case err != nil:
+		return err
+	}
+	if e.why == Kept && !c.cfg.Arbiter.Enabled() {
+		e.why = Disabled
+	}
+	return nil
+}
+
+// pin registers the memory: as much as makes sense, so that neighbours need not be registered as well, if that is possible and within the limits; else
+// what was asked for, if need be for one operation.
+func (c *Cache[H]) pin(e *entry[H], k memmon.Kind, b []byte) error {
+	if e.why != Kept {
+		return c.pinAs(e, b)
+	}
+	more := around(k, b)
+	err := c.pinAs(e, more)
+	if err != nil && len(more) > len(b) {
+		err = c.pinAs(e, b)
+	}
+	if errors.Is(err, errNoRoom) {
+		e.why = Full
+		err = c.pinAs(e, b)
+	}
+	return err
+}
+
+var errNoRoom = errors.New("no room")
+
+// pinAs registers b if there is room, or if it is not to be kept.
+func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
+	e.span = memmon.RangeOf(b)
+	e.bytes = e.span.Rounded(pageSize).Len
+	if !c.reserve(e) {
+		return errNoRoom
+	}
+	e.handle, err = c.registrar.Register(b)
+	if IsShortage(err) {
+		c.logFailure(c.clear(false))
+		e.handle, err = c.registrar.Register(b)
+	}
+	if err != nil {
+		c.unreserve(e)
+		return fmt.Errorf("mrcache: register %d bytes at %v: %w", len(b), e.span, err)
+	}
+	return nil
+}
+
+// around is what is registered if it can be: whole pages of mapped memory, or a slice of the Go heap up to its capacity, which is of the same
+// object. The rest of the pages of an object belongs to others, and a slice of it would tell lies to the garbage collector; so it
+// must not be made of memory either that somebody says is mapped and is not.
+func around(k memmon.Kind, b []byte) []byte {
+	if memmon.Lasting(k) {
+		return b[:cap(b)]
+	}
+	if is, err := sys.OfGoHeap(b); is || err != nil {
+		return b
+	}
+	r := memmon.RangeOf(b).Rounded(pageSize)
+	return sys.BytesAt(r.Addr, int(r.Len))
+}
+
+// publish makes the entry known, and what is superseded by it unknown. If another goroutine was faster, its entry is returned, in use. If
+// the arbiter was flushed meanwhile, the entry is dead from the beginning, and given back by its release.
+func (c *Cache[H]) publish(e *entry[H], k memmon.Kind, want memmon.Range, why miss) (Registration[H], error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed.Load() {
+		return Registration[H]{}, ErrClosed
+	}
+	for {
+		r, found := c.find(k, want, e.epoch)
+		if found == nil {
+			if r.entry != nil {
+				c.stats.Raced++
+				return r, nil
+			}
+			break
+		}
+		c.drop(found)
+	}
+	if e.epoch != c.cfg.Arbiter.Epoch() {
+		c.stats.count(why)
+		e.die()
+		return Registration[H]{}, nil
+	}
+	if c.supersede(e) && why == missNew {
+		why = missGrown
+	}
+	c.stats.count(why)
+	c.link(e)
+	return Registration[H]{}, nil
+}
+
+// supersede drops what lies within the new entry, and what has died around it. It says whether there was some of the same memory. The caller has mu.
+func (c *Cache[H]) supersede(e *entry[H]) (known bool) {
+	c.index.overlapping(e.span, func(old *entry[H]) {
+		if !old.use(0) {
+			return
+		}
+		valid := old.epoch == e.epoch && old.proof.Valid()
+		known = known || valid && old.source == e.source
+		if !valid || old.source == e.source && e.span.Contains(old.span) {
+			c.drop(old)
+			return
+		}
+		c.unuse(old)
+	})
+	return known
+}

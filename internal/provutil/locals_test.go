@@ -1,0 +1,164 @@
+package provutil
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/memmon"
+)
+
+// desk registers memory by noting it; a handle is the memory.
+type desk struct {
+	mu       sync.Mutex
+	open     map[*registered]bool
+	made     int
+	shortage bool
+}
+
+type registered struct{ b []byte }
+
+func (d *desk) Register(b []byte) (*registered, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shortage {
+		return nil, syscall.ENOMEM
+	}
+	r := &registered{b}
+	d.open[r] = true
+	d.made++
+	return r, nil
+}
+
+var errUnknown = errors.New("not registered")
+
+func (d *desk) Deregister(r *registered) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.open[r] {
+		return errUnknown
+	}
+	delete(d.open, r)
+	return nil
+}
+
+// numbered is an owner.
+type numbered struct{ gen atomic.Uint64 }
+
+func (n *numbered) Generation() uint64 { return n.gen.Load() }
+
+// locals makes one with bounce buffers of 64 bytes, over a desk.
+func locals(t *testing.T, bounces int) (*Locals[*registered], *desk) {
+	t.Helper()
+	a, err := memmon.NewArbiter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{open: make(map[*registered]bool)}
+	l, err := NewLocals(LocalsConfig[*registered]{
+		Registrar: d, Small: 64, Bounces: bounces, Arbiter: a,
+		Own: func(provider.Memory, []byte) (*registered, uint64, error) { return nil, 7, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(l.Close(), a.Close()); err != nil {
+			t.Error(err)
+		}
+		if len(d.open) > 0 {
+			t.Errorf("%d registrations are left", len(d.open))
+		}
+	})
+	return l, d
+}
+
+// at is where a segment lies, as a device sees it.
+func (x *Local[H]) at(h *registered, n int) []byte { return h.b[x.Offset:][:n] }
+
+func TestLocalsBounce(t *testing.T) {
+	l, d := locals(t, 1)
+	out := []byte("sent")
+	x, err := l.Begin(&provider.Segment{Bytes: out}, ReadLocal)
+	if err != nil || !bytes.Equal(x.at(x.Handle, 4), out) {
+		t.Fatalf("%v, %q", err, x.at(x.Handle, 4))
+	}
+	made := d.made
+	y, err := l.Begin(&provider.Segment{Bytes: out}, ReadLocal) // no buffer is left
+	if err != nil || d.made != made+1 || &y.at(y.Handle, 4)[0] != &out[0] {
+		t.Fatalf("%v: %d registrations, %d before", err, d.made, made)
+	}
+	for range 2 {
+		if err := errors.Join(x.End(4), y.End(4)); err != nil {
+			t.Error(err)
+		}
+	}
+	in := make([]byte, 8)
+	x, err = l.Begin(&provider.Segment{Bytes: in}, WriteLocal)
+	if err != nil || d.made != made+1 {
+		t.Fatalf("%v: %d registrations, %d before", err, d.made, made+1)
+	}
+	copy(x.at(x.Handle, 8), "received")
+	if err := x.End(6); err != nil || string(in) != "receiv\x00\x00" {
+		t.Errorf("%v, %q", err, in)
+	}
+}
+
+func TestLocalsKeep(t *testing.T) {
+	l, d := locals(t, 1)
+	b := make([]byte, 10000)
+	k := memmon.HeapBytes(b)
+	made := d.made
+	for i := range 10 {
+		part := b[100*i:][:500]
+		x, err := l.Begin(&provider.Segment{Bytes: part, Kind: k}, ReadLocal)
+		if err != nil || &x.at(x.Handle, 500)[0] != &part[0] {
+			t.Fatal(err)
+		}
+		if err := x.End(500); err != nil {
+			t.Error(err)
+		}
+	}
+	if d.made != made+1 || l.Stats().Hits != 9 {
+		t.Errorf("%d registrations for ten uses, %+v", d.made-made, l.Stats())
+	}
+}
+
+func TestLocalsTellOfChanges(t *testing.T) {
+	l, _ := locals(t, 1)
+	own := new(numbered)
+	b := make([]byte, 10000)
+	s := &provider.Segment{Bytes: b[:100], Kind: memmon.Mapped(b, own)}
+	x, err := l.Begin(s, WriteLocal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.gen.Add(1)
+	if err := x.End(100); !errors.Is(err, provider.ErrRemapped) {
+		t.Errorf("the memory changed: %v", err)
+	}
+	if err := x.End(100); err != nil {
+		t.Error(err)
+	}
+}
+
+var someGlobal [200]byte
+
+func TestLocalsRefuse(t *testing.T) {
+	l, d := locals(t, 1)
+	if _, err := l.Begin(&provider.Segment{Bytes: someGlobal[:], Kind: memmon.HeapBytes(someGlobal[:])}, ReadLocal); !errors.Is(err, provider.ErrInvalid) {
+		t.Errorf("a global as heap: %v", err)
+	}
+	d.shortage = true
+	if _, err := l.Begin(&provider.Segment{Bytes: make([]byte, 100)}, ReadLocal); !errors.Is(err, provider.ErrNoMemory) || !errors.Is(err, syscall.ENOMEM) {
+		t.Errorf("out of memory: %v", err)
+	}
+	d.shortage = false
+	if x, err := l.Begin(&provider.Segment{}, ReadLocal); err != nil || x.End(0) != nil {
+		t.Errorf("nothing: %v", err)
+	}
+}

@@ -1,0 +1,68 @@
+package sys
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+)
+
+// Go has no question for "is this memory of the Go heap?", and functions that need it to be abort the process. But a runtime.Pinner
+// ignores pointers that are not, and notes those that are: the list is the first field of what it points to.
+
+// pinnerView is the beginning of what a runtime.Pinner points to.
+type pinnerView struct{ refs []unsafe.Pointer }
+
+// OfGoHeap says whether b, which is not empty, is memory of the Go heap: allocated by the runtime for one object, also a part of one. Global
+// variables are not. It fails if this version of Go cannot be asked.
+func OfGoHeap(b []byte) (bool, error) {
+	if err := heapQuestion(); err != nil {
+		return false, err
+	}
+	return askHeap(unsafe.Pointer(unsafe.SliceData(b)))
+}
+
+func askHeap(p unsafe.Pointer) (is bool, err error) {
+	var pinner runtime.Pinner
+	defer func() {
+		if r := recover(); r != nil { // an object of an experimental arena
+			is, err = false, nil
+		}
+	}()
+	pinner.Pin(p)
+	defer pinner.Unpin()
+	v := *(**pinnerView)(unsafe.Pointer(&pinner))
+	if v == nil || len(v.refs) > 1 || len(v.refs) == 1 && v.refs[0] != p {
+		return false, errHeapQuestion
+	}
+	return len(v.refs) == 1, nil
+}
+
+var errHeapQuestion = errors.New("sys: this Go cannot be asked what its heap is")
+
+// aGlobal is memory that is not of the heap.
+var aGlobal [16]byte
+
+// heapQuestion tries the question once, with memory of which the answer is known.
+var heapQuestion = sync.OnceValue(func() error {
+	if unsafe.Sizeof(runtime.Pinner{}) != unsafe.Sizeof(uintptr(0)) {
+		return errHeapQuestion
+	}
+	m, err := MapAnonymous(osPageSize)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	on := make([]byte, 100)
+	for _, trial := range []struct {
+		b    []byte
+		want bool
+	}{{on, true}, {on[50:], true}, {make([]byte, 1<<20), true}, {m.Bytes(), false}, {aGlobal[:], false}} {
+		is, err := askHeap(unsafe.Pointer(unsafe.SliceData(trial.b)))
+		if err != nil || is != trial.want {
+			return fmt.Errorf("%w: wrong answer for memory of which it is known", errHeapQuestion)
+		}
+	}
+	return nil
+})

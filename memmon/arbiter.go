@@ -1,0 +1,279 @@
+package memmon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-fabric/weft/internal/hooks"
+)
+
+// Arbiter decides which monitor serves, and joins it with the caches. A process has one, [Process]: memory is the process's.
+//
+// All methods are safe for concurrent use.
+type Arbiter struct {
+	events  *events
+	alone   error                   // why neither C nor another copy of Weft can find the events; nil: they can
+	serving atomic.Pointer[serving] // nil: no monitor answers
+	sinks   atomic.Pointer[[]*sink]
+	off     atomic.Bool
+	epoch   atomic.Uint64
+
+	turn     sync.Mutex // of who changes what serves; held while a monitor starts, is tested and stops
+	monitor  Monitor    // guarded by turn, as is imported; nil: none
+	imported bool
+	drainer  *drainer
+	find     func() (hooks.Report, error) // looks for hooks; nil: hooks.Find
+	looked   bool
+
+	mu     sync.Mutex // of the status, which is its own so that it can be asked at any time
+	status Status     // without what Status adds
+}
+
+// serving is a monitor that answers.
+type serving struct {
+	monitor  Monitor
+	coverage Coverage
+	over     atomic.Bool // it does not answer any more
+}
+
+// sink is a cache.
+type sink struct {
+	gone func(Range)
+	log  *slog.Logger
+}
+
+// NewArbiter is for tests: its events are only what Go tells it.
+func NewArbiter() (*Arbiter, error) {
+	e, err := newEvents()
+	if err != nil {
+		return nil, err
+	}
+	return &Arbiter{events: e}, nil
+}
+
+// Close ends an arbiter of NewArbiter, which no cache uses any more.
+func (a *Arbiter) Close() error {
+	a.turn.Lock()
+	defer a.turn.Unlock()
+	if len(a.attached()) > 0 {
+		return fmt.Errorf("memmon: close: %d caches are attached: %w", len(a.attached()), ErrInUse)
+	}
+	return a.events.close()
+}
+
+// Choose says which monitor of Weft's own serves from now on: "none", or "userfaultfd". It fails if that does not work here, and with
+// [ErrInUse] when a cache is attached.
+func (a *Arbiter) Choose(name string) error {
+	m, err := monitorOf(name, a)
+	if err != nil {
+		return err
+	}
+	return a.install(m, false)
+}
+
+// Import makes another middleware's monitor the one that serves. It fails with [ErrImported] if that was done before, and with [ErrInUse] when it is
+// too late: a cache is attached.
+func (a *Arbiter) Import(m Monitor) error {
+	if m == nil {
+		return fmt.Errorf("memmon: import: no monitor: %w", ErrMonitor)
+	}
+	return a.install(m, true)
+}
+
+func (a *Arbiter) install(m Monitor, imported bool) error {
+	a.turn.Lock()
+	defer a.turn.Unlock()
+	switch {
+	case a.imported:
+		return fmt.Errorf("memmon: %s serves: %w", a.monitor.Name(), ErrImported)
+	case len(a.attached()) > 0:
+		return fmt.Errorf("memmon: %d caches are attached to %s: %w", len(a.attached()), nameOf(a.monitor), ErrInUse)
+	}
+	a.monitor, a.imported = m, imported
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.status = Status{Monitor: nameOf(m), Imported: imported, Hooks: a.status.Hooks, HooksErr: a.status.HooksErr}
+	if m != nil {
+		a.status.Coverage = m.Coverage()
+	}
+	return nil
+}
+
+func nameOf(m Monitor) string {
+	if m == nil {
+		return "none"
+	}
+	return m.Name()
+}
+
+// Notify says that memory goes away, before it does: what was registered of it is not handed out any more from now on.
+func (a *Arbiter) Notify(r Range) {
+	a.events.post(r)
+	a.tell(r)
+}
+
+// tell tells the caches, for which it is a hint when to clean up.
+func (a *Arbiter) tell(r Range) {
+	for _, s := range a.attached() {
+		s.gone(r)
+	}
+}
+
+func (a *Arbiter) attached() []*sink {
+	if l := a.sinks.Load(); l != nil {
+		return *l
+	}
+	return nil
+}
+
+// Disable turns all caches off: each registration is for one operation, until Enable.
+func (a *Arbiter) Disable() {
+	a.off.Store(true)
+	a.Flush()
+}
+
+// Enable undoes Disable.
+func (a *Arbiter) Enable() { a.off.Store(false) }
+
+// Enabled says whether caches may keep registrations.
+func (a *Arbiter) Enabled() bool { return !a.off.Load() }
+
+// Flush makes all caches forget what they have.
+func (a *Arbiter) Flush() {
+	a.epoch.Add(1)
+	a.tell(Everything)
+}
+
+// Epoch changes with each Flush: what was registered before is not handed out any more.
+func (a *Arbiter) Epoch() uint64 { return a.epoch.Load() }
+
+// Attach adds a cache. gone is called when memory has gone, and with [Everything] at a Flush, from any goroutine: it must neither block nor
+// call the arbiter. The first cache starts the monitor; each has it tested. If it does not work, log (or nobody, if nil) is told, and the cache is used
+// without one. The first cache also has hooks of others looked for, and log told. The caller closes its proofs, and then calls detach; the last one stops the monitor.
+func (a *Arbiter) Attach(gone func(Range), log *slog.Logger) (detach func()) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &sink{gone, log}
+	a.turn.Lock()
+	defer a.turn.Unlock()
+	a.setSinks(append(append([]*sink(nil), a.attached()...), s))
+	if a.drainer == nil {
+		a.drainer = startDrainer(a)
+	}
+	a.ready(log)
+	a.findHooks(log)
+	var once sync.Once
+	return func() { once.Do(func() { a.detach(s) }) }
+}
+
+func (a *Arbiter) setSinks(l []*sink) { a.sinks.Store(&l) }
+
+func (a *Arbiter) detach(s *sink) {
+	a.turn.Lock()
+	defer a.turn.Unlock()
+	var rest []*sink
+	for _, o := range a.attached() {
+		if o != s {
+			rest = append(rest, o)
+		}
+	}
+	a.setSinks(rest)
+	if len(rest) > 0 {
+		return
+	}
+	if m := a.endService(); m != nil {
+		a.become(Stopping, nil)
+		if err := m.monitor.Stop(); err != nil {
+			a.become(Failed, fmt.Errorf("%s: stop: %w: %w", m.monitor.Name(), ErrMonitor, err))
+			s.log.LogAttrs(context.Background(), slog.LevelWarn, "the memory monitor did not stop well", slog.String("monitor", m.monitor.Name()), slog.Any("error", err))
+		} else {
+			a.become(Idle, nil)
+		}
+	}
+	a.drainer.stop()
+	a.drainer = nil
+}
+
+// endService makes all answers of the monitor that serves invalid.
+func (a *Arbiter) endService() *serving {
+	s := a.serving.Swap(nil)
+	if s != nil {
+		s.over.Store(true)
+	}
+	return s
+}
+
+// ready starts the monitor if there is one, and tests it. The caller has the turn.
+func (a *Arbiter) ready(log *slog.Logger) {
+	m := a.monitor
+	if m == nil {
+		return
+	}
+	s := a.serving.Load()
+	began := s == nil
+	if began {
+		s = &serving{monitor: m, coverage: m.Coverage()}
+	}
+	err := a.begin(m, began)
+	if err == nil {
+		err = a.test(s)
+	}
+	if err == nil {
+		if began {
+			a.serving.Store(s)
+			log.LogAttrs(context.Background(), slog.LevelInfo, "a memory monitor serves", slog.String("monitor", m.Name()), slog.String("sees", s.coverage.String()))
+		}
+		a.become(Running, nil)
+		return
+	}
+	a.endService()
+	if !errors.Is(err, errStart) {
+		err = errors.Join(err, m.Stop())
+	}
+	a.become(Failed, err)
+	a.Flush()
+	log.LogAttrs(context.Background(), slog.LevelWarn, "the memory monitor does not work: memory that only it could see is registered for each operation",
+		slog.String("monitor", m.Name()), slog.Any("error", err))
+}
+
+var errStart = errors.New("start")
+
+func (a *Arbiter) begin(m Monitor, first bool) error {
+	if !first {
+		return nil
+	}
+	a.become(Starting, nil)
+	if err := m.Start(a.tell); err != nil {
+		return fmt.Errorf("%s: %w: %w: %w", m.Name(), ErrMonitor, errStart, err)
+	}
+	return nil
+}
+
+func (a *Arbiter) become(s State, why error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.status.State, a.status.Why = s, why
+}
+
+// Status says what serves now.
+func (a *Arbiter) Status() Status {
+	a.mu.Lock()
+	s := a.status
+	a.mu.Unlock()
+	s.Disabled, s.Caches, s.Events = a.off.Load(), len(a.attached()), a.events.now()
+	s.Others, s.Alone = a.events.others, a.alone
+	if s.Monitor == "" {
+		s.Monitor = nameOf(nil)
+	}
+	if v := a.serving.Load(); v != nil {
+		if err := v.monitor.Err(); err != nil {
+			s.State, s.Why = Failed, err
+		}
+	}
+	return s
+}

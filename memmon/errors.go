@@ -1,0 +1,16 @@
+package memmon
+
+import "errors"
+
+var (
+	// ErrNotHeap refuses memory as HeapBytes that is not of the Go heap.
+	ErrNotHeap = errors.New("memmon: not memory of the Go heap")
+	// ErrUnanswered says that nobody can tell whether the memory stays what it is: it must not be cached.
+	ErrUnanswered = errors.New("memmon: nobody answers for this memory")
+	// ErrInUse refuses another monitor, because one has begun to serve.
+	ErrInUse = errors.New("memmon: too late for another monitor: one serves already")
+	// ErrImported refuses a second monitor.
+	ErrImported = errors.New("memmon: a monitor was imported already")
+	// ErrMonitor is a monitor that does not work here, or does not see what it has to.
+	ErrMonitor = errors.New("memmon: monitor does not work")
+)

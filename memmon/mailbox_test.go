@@ -1,0 +1,103 @@
+package memmon
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+func TestMailbox(t *testing.T) {
+	sees := newFake().coverage
+	gone := Range{1 << 40, 4096}
+	a := testArbiter(t)
+	for what, c := range map[string]struct {
+		c   MailboxConfig
+		err error
+	}{
+		"nobody has proven anything": {MailboxConfig{}, errUnproven},
+		"posts nothing":              {MailboxConfig{Probe: func() (Range, error) { return gone, nil }}, errUnseen},
+		"posts something else": {MailboxConfig{Probe: func() (Range, error) {
+			a.Notify(Range{1 << 41, 4096})
+			return gone, nil
+		}}, errUnseen},
+		"probes nothing": {MailboxConfig{Probe: func() (Range, error) { return Range{}, nil }}, errUnseen},
+		"fails":          {MailboxConfig{Probe: func() (Range, error) { return gone, errFake }}, errFake},
+		"posts":          {MailboxConfig{Probe: func() (Range, error) { a.Notify(gone); return gone, nil }}, nil},
+	} {
+		if err := a.Mailbox(c.c).(SelfTester).SelfTest(); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	a.events.w[wordProven] = 1
+	m := a.Mailbox(MailboxConfig{By: "C", Coverage: sees})
+	if err := a.Import(m); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Attach(ignore, nil)()
+	if s := a.Status(); s.State != Running || s.Monitor != "mailbox of C" {
+		t.Errorf("%+v", s)
+	}
+	b := pages(t, 1).Bytes()
+	p, err := a.Prove(Mapped(b, nil))
+	if err != nil || !p.Valid() {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	a.events.post(RangeOf(b)) // as hooks do
+	if p.Valid() {
+		t.Error("valid although it was told")
+	}
+}
+
+// TestDrainerTells has an event that was posted without Go reach the caches.
+func TestDrainerTells(t *testing.T) {
+	a := testArbiter(t)
+	a.events.w[wordProven] = 1
+	if err := a.Import(a.Mailbox(MailboxConfig{Coverage: newFake().coverage})); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan Range, 10)
+	defer a.Attach(func(r Range) { told <- r }, nil)()
+	b := pages(t, 1).Bytes()
+	p, err := a.Prove(Mapped(b, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	a.events.post(RangeOf(b))
+	if r := <-told; r != RangeOf(b) && r != Everything {
+		t.Errorf("told of %v", r)
+	}
+}
+
+// TestHeaderAgrees compares the numbers of the header for C with those here.
+func TestHeaderAgrees(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(".", "weft_memory_events.h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]uint64{
+		"MAGIC": eventsMagic, "VERSION": eventsVersion, "SLOTS": numSlots, "WANTED": numWanted, "GRANULE": granuleBits,
+	} {
+		m := regexp.MustCompile(`#define WEFT_EVENTS_` + name + ` (?:UINT64_C\()?(0x[0-9a-f]+|[0-9]+)`).FindSubmatch(text)
+		if m == nil {
+			t.Errorf("no %s in the header", name)
+			continue
+		}
+		if got, err := strconv.ParseUint(string(m[1]), 0, 64); err != nil || got != want {
+			t.Errorf("%s is %d in the header, %d here", name, got, want)
+		}
+	}
+	list := regexp.MustCompile(`UINT64_C\((0x[123]e[0-9a-f]+)\)`).FindAllSubmatch(text, -1)
+	if len(list) != len(eventsAt) {
+		t.Fatalf("%d places in the header, %d here", len(list), len(eventsAt))
+	}
+	for i, m := range list {
+		if at, err := strconv.ParseUint(string(m[1]), 0, 64); err != nil || at != eventsAt[i] {
+			t.Errorf("place %d is %x in the header, %x here", i, at, eventsAt[i])
+		}
+	}
+}

@@ -1,0 +1,9 @@
+package memmon
+
+import (
+	"testing"
+
+	"github.com/weft-fabric/weft/internal/testutil"
+)
+
+func TestMain(m *testing.M) { testutil.Main(m, testutil.Role{Name: "process", Run: roleProcess}) }

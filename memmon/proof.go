@@ -1,0 +1,198 @@
+package memmon
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"weak"
+
+	"github.com/weft-fabric/weft/internal/sys"
+)
+
+// Proof can say at any time whether memory is still what it was when the proof was made. Valid and Hold take no lock, and are safe for
+// concurrent use; Close comes once, after them.
+type Proof interface {
+	// Valid is false from the moment on at which the memory may be something else, and never true again. It is also false
+	// when nobody can tell.
+	Valid() bool
+	// Hold is Valid, and returns what keeps the memory alive as long as the caller has it; nil if nothing is needed.
+	Hold() (any, bool)
+	// Close ends the proof.
+	Close()
+}
+
+// Prove makes a proof for memory as it is now. Make it before the memory is registered: what happens meanwhile then counts.
+//
+// It fails with [ErrNotHeap], and with [ErrUnanswered] where nobody can tell: such memory is not to be cached.
+func (a *Arbiter) Prove(k Kind) (Proof, error) {
+	switch k := k.(type) {
+	case heap:
+		return a.proveHeap(k)
+	case watched:
+		return a.proveWatched(k)
+	case mapped:
+		return &numbered{k.owner, k.owner.Generation()}, nil
+	case nil:
+		return nil, ErrUnanswered
+	}
+	return &numbered{k, k.Generation()}, nil
+}
+
+// numbered is the proof of memory whose owner has a number.
+type numbered struct {
+	owner Owner
+	gen   uint64
+}
+
+func (p *numbered) Valid() bool       { return p.owner.Generation() == p.gen }
+func (p *numbered) Hold() (any, bool) { return nil, p.Valid() }
+func (p *numbered) Close()            {}
+
+// living is the proof of an object of the Go heap: memory that somebody holds is not used again. A weak pointer is nil as soon as it may be; the
+// cleanup runs any time later, and only tells the caches.
+type living struct {
+	object  weak.Pointer[byte]
+	cleanup runtime.Cleanup
+}
+
+func (a *Arbiter) proveHeap(b []byte) (Proof, error) {
+	if len(b) == 0 {
+		return nil, fmt.Errorf("no bytes: %w", ErrUnanswered)
+	}
+	is, err := sys.OfGoHeap(b)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrUnanswered, err)
+	case !is:
+		return nil, fmt.Errorf("%d bytes at %v: %w", len(b), RangeOf(b), ErrNotHeap)
+	}
+	r := RangeOf(b[:cap(b)])
+	return &living{weak.Make(&b[0]), runtime.AddCleanup(&b[0], a.tell, r)}, nil
+}
+
+func (p *living) Valid() bool { return p.object.Value() != nil }
+
+func (p *living) Hold() (any, bool) {
+	o := p.object.Value()
+	return o, o != nil
+}
+
+func (p *living) Close() { p.cleanup.Stop() }
+
+// observed is the proof of memory that the monitor sees.
+type observed struct {
+	a     *Arbiter
+	s     *serving
+	watch Watch
+	r     Range
+	seen  atomic.Uint64 // events that were looked at
+	dead  atomic.Bool
+}
+
+func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
+	s := a.serving.Load()
+	if s == nil || len(b) == 0 {
+		return nil, fmt.Errorf("no monitor: %w", ErrUnanswered)
+	}
+	r := RangeOf(b).Rounded(uint64(pageSize))
+	class, err := classOf(r)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w: %w", r, ErrUnanswered, err)
+	}
+	if all, misses := s.coverage.Answers(class); !all {
+		return nil, fmt.Errorf("%s does not see %v of %v: %w", s.monitor.Name(), misses, class, ErrUnanswered)
+	}
+	return a.observe(s, r)
+}
+
+// observe begins to look at whole pages.
+func (a *Arbiter) observe(s *serving, r Range) (*observed, error) {
+	p := &observed{a: a, s: s, r: r}
+	p.seen.Store(a.events.now())
+	a.events.want(r, 1)
+	w, err := s.monitor.Watch(r)
+	if err == nil {
+		if err = s.monitor.Err(); err == nil {
+			p.watch = w
+			return p, nil
+		}
+		w.Close()
+	}
+	a.events.want(r, -1)
+	return nil, fmt.Errorf("%s: %v: %w: %w", s.monitor.Name(), r, ErrUnanswered, err)
+}
+
+// Valid asks the events, the monitor, and the events again: the monitor's answer may be of a moment at which an event was being told.
+func (p *observed) Valid() bool {
+	if p.dead.Load() {
+		return false
+	}
+	if !p.s.over.Load() && p.untouched() && p.watch.Valid() && p.untouched() {
+		return true
+	}
+	p.dead.Store(true)
+	return false
+}
+
+func (p *observed) untouched() bool {
+	seen := p.seen.Load()
+	now, ok := p.a.events.untouched(seen, p.r)
+	if ok && now != seen {
+		p.seen.CompareAndSwap(seen, now)
+	}
+	return ok
+}
+
+func (p *observed) Hold() (any, bool) { return nil, p.Valid() }
+
+func (p *observed) Close() {
+	p.watch.Close()
+	p.a.events.want(p.r, -1)
+}
+
+var errMixed = errors.New("it is memory of several classes, or not mapped")
+
+// classLooks is how often the list of mappings is read: what others map and unmap meanwhile may push an entry out of it.
+const classLooks = 4
+
+// classOf asks the kernel what the range is.
+func classOf(r Range) (class Memory, err error) {
+	for range classLooks {
+		var list []sys.MappingInfo
+		if list, err = sys.MappingsOf(r.Addr, r.Len); err == nil {
+			class, err = classOfAll(list)
+		}
+		if err == nil {
+			break
+		}
+	}
+	return class, err
+}
+
+func classOfAll(list []sys.MappingInfo) (Memory, error) {
+	class := numMemories
+	for _, m := range list {
+		c := classify(m)
+		if class != numMemories && c != class {
+			return 0, errMixed
+		}
+		class = c
+	}
+	if class == numMemories {
+		return 0, errMixed
+	}
+	return class, nil
+}
+
+func classify(m sys.MappingInfo) Memory {
+	switch {
+	case m.SystemV:
+		return SystemV
+	case m.Shared:
+		return Shared
+	case m.File != "":
+		return File
+	}
+	return Private
+}

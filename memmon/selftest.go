@@ -1,0 +1,84 @@
+package memmon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/weft-fabric/weft/internal/sys"
+)
+
+var (
+	errUnseen  = errors.New("it was not seen")
+	errTooMuch = errors.New("memory is not valid although nothing has happened")
+
+	pageSize = os.Getpagesize()
+)
+
+// test has a monitor prove itself: nobody's word is taken for what can be tried.
+func (a *Arbiter) test(s *serving) error {
+	m := s.monitor
+	if t, ok := m.(SelfTester); ok {
+		if err := t.SelfTest(); err != nil {
+			return fmt.Errorf("%s: its own test: %w: %w", m.Name(), ErrMonitor, err)
+		}
+		return m.Err()
+	}
+	for _, trial := range []struct {
+		event Event
+		do    func(*sys.Anonymous) error
+	}{
+		{Unmap, (*sys.Anonymous).Close},
+		{MapOver, (*sys.Anonymous).MapOver},
+		{DontNeed, func(p *sys.Anonymous) error { return sys.NewPages(p.Bytes()) }},
+	} {
+		if !slices.Contains(s.coverage.Events, trial.event) {
+			continue
+		}
+		if err := a.try(s, trial.do); err != nil {
+			return fmt.Errorf("%s: test with %v: %w: %w", m.Name(), trial.event, ErrMonitor, err)
+		}
+	}
+	return m.Err()
+}
+
+// try has one thing happen to a page that is watched.
+func (a *Arbiter) try(s *serving, do func(*sys.Anonymous) error) error {
+	p, err := sys.MapAnonymous(pageSize)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	p.Bytes()[0] = 1
+	w, err := a.calm(s, RangeOf(p.Bytes()))
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := do(p); err != nil {
+		return err
+	}
+	if w.Valid() {
+		return errUnseen
+	}
+	return nil
+}
+
+// testPatience is how long the test looks for a moment at which nothing else happens in the process: whoever is posting an event may have to wait for a core.
+const testPatience = time.Second
+
+// calm observes a range of which nothing is told at the moment.
+func (a *Arbiter) calm(s *serving, r Range) (*observed, error) {
+	for end := time.Now().Add(testPatience); ; sys.Yield() {
+		w, err := a.observe(s, r)
+		if err != nil || w.Valid() {
+			return w, err
+		}
+		w.Close()
+		if time.Now().After(end) {
+			return nil, errTooMuch
+		}
+	}
+}

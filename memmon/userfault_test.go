@@ -1,0 +1,253 @@
+package memmon
+
+import (
+	"errors"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weft-fabric/weft/internal/sys"
+	"github.com/weft-fabric/weft/internal/testutil"
+)
+
+// withUserfault is an arbiter that userfaultfd serves.
+func withUserfault(t *testing.T) *Arbiter {
+	t.Helper()
+	testutil.Require(t, testutil.Capability{Name: "userfaultfd with write protection", Probe: sys.CanUserfault, Fixed: true})
+	a := testArbiter(t)
+	if err := a.Choose("userfaultfd"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Attach(ignore, nil))
+	if s := a.Status(); s.State != Running || s.Monitor != "userfaultfd" {
+		t.Fatalf("%+v", s)
+	}
+	return a
+}
+
+func pages(t *testing.T, n int) *sys.Anonymous {
+	t.Helper()
+	m, err := sys.MapAnonymous(n * pageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Bytes()[0] = 1
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+// proofOf makes a proof at a moment at which nothing waits to be told: else it would not be valid, to be safe.
+func proofOf(t *testing.T, a *Arbiter, b []byte) Proof {
+	t.Helper()
+	for {
+		p, err := a.Prove(Mapped(b, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Valid() {
+			return p
+		}
+		p.Close()
+		runtime.Gosched()
+	}
+}
+
+func TestUserfault(t *testing.T) {
+	a := withUserfault(t)
+	for what, do := range map[string]func(*sys.Anonymous) error{
+		"unmapped":    (*sys.Anonymous).Close,
+		"mapped over": (*sys.Anonymous).MapOver,
+		"dropped":     func(m *sys.Anonymous) error { return sys.NewPages(m.Bytes()) },
+		"a part":      func(m *sys.Anonymous) error { return sys.NewPages(m.Bytes()[pageSize:]) },
+	} {
+		m := pages(t, 2)
+		p := proofOf(t, a, m.Bytes())
+		if err := do(m); err != nil {
+			t.Fatal(err)
+		}
+		if p.Valid() || p.Valid() {
+			t.Errorf("%s: it is still valid", what)
+		}
+		p.Close()
+	}
+	if _, err := a.Prove(Mapped(make([]byte, 1<<20), nil)); err == nil {
+		t.Error("it watches the Go heap")
+	}
+}
+
+// TestF60WatchesAreTheirOwners closes the watch of memory that is gone after other memory came to lie there: that is still watched.
+func TestF60WatchesAreTheirOwners(t *testing.T) {
+	a := withUserfault(t)
+	m := pages(t, 4)
+	old := proofOf(t, a, m.Bytes())
+	if err := m.MapOver(); err != nil {
+		t.Fatal(err)
+	}
+	m.Bytes()[0] = 2
+	young := proofOf(t, a, m.Bytes()[pageSize:3*pageSize])
+	if old.Valid() {
+		t.Error("valid although other memory lies there, and is watched")
+	}
+	old.Close()
+	if !young.Valid() {
+		t.Error("the end of an old watch has ended a new one")
+	}
+	if err := m.MapOver(); err != nil {
+		t.Fatal(err)
+	}
+	if young.Valid() {
+		t.Error("not seen any more")
+	}
+	young.Close()
+}
+
+func TestWithout(t *testing.T) {
+	for i, c := range []struct {
+		list []Range
+		o    Range
+		want []Range
+	}{
+		{[]Range{{10, 10}}, Range{0, 10}, []Range{{10, 10}}},
+		{[]Range{{10, 10}}, Range{12, 3}, []Range{{10, 2}, {15, 5}}},
+		{[]Range{{10, 10}}, Range{5, 10}, []Range{{15, 5}}},
+		{[]Range{{10, 10}, {30, 5}}, Range{15, 16}, []Range{{10, 5}, {31, 4}}},
+		{[]Range{{10, 10}}, Range{0, 100}, nil},
+	} {
+		if got := without(c.list, c.o); !slices.Equal(got, c.want) {
+			t.Errorf("%d: %v", i, got)
+		}
+	}
+}
+
+// TestUserfaultWindow has a second thread map the address again while the first one is still inside of munmap: the old proof must never
+// be valid once new memory lies there.
+func TestUserfaultWindow(t *testing.T) {
+	a := withUserfault(t)
+	for n := range testutil.Count(t, 500, 20000) {
+		m := pages(t, 1)
+		b := m.Bytes()
+		p := proofOf(t, a, b)
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		again, taken, err := claim(RangeOf(b).Addr)
+		for taken && err == nil {
+			again, taken, err = claim(RangeOf(b).Addr)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Valid() {
+			t.Errorf("round %d: valid although other memory lies there", n)
+		}
+		all.Wait()
+		p.Close()
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// TestSoakUserfaultDeaths is 8 goroutines that register, unmap and map again beside the garbage collector; in the middle the reader ends.
+func TestSoakUserfaultDeaths(t *testing.T) {
+	for _, procs := range []int{1, 2} {
+		for _, killed := range []bool{false, true} {
+			func() {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+				userfaultDeaths(t, killed)
+			}()
+		}
+	}
+}
+
+func userfaultDeaths(t *testing.T, killed bool) {
+	a := withUserfault(t)
+	rounds := int64(testutil.Count(t, 400, 200000))
+	var done, longest, unanswered atomic.Int64
+	var workers, collector sync.WaitGroup
+	stop := make(chan struct{})
+	collector.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.GC()
+				debug.FreeOSMemory()
+			}
+		}
+	})
+	for range 8 {
+		workers.Go(func() {
+			for n := done.Add(1); n <= rounds && !t.Failed(); n = done.Add(1) {
+				if killed && n == rounds/2 {
+					if err := a.monitor.(*userfault).fd.Load().End(); err != nil {
+						t.Error(err)
+					}
+				}
+				began := time.Now()
+				if !churn(t, a, int(n)) {
+					unanswered.Add(1)
+				}
+				if took := time.Since(began).Nanoseconds(); took > longest.Load() {
+					longest.Store(took)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	close(stop)
+	collector.Wait()
+	if s := a.Status(); (s.State == Failed) != killed {
+		t.Errorf("after the end of the reader (%v): %+v", killed, s)
+	}
+	if n := unanswered.Load(); !killed && n > rounds/100 {
+		t.Errorf("%d of %d rounds without a proof", n, rounds)
+	}
+	t.Logf("GOMAXPROCS %d, reader killed %v: %d rounds, the longest %v", runtime.GOMAXPROCS(0), killed, rounds, time.Duration(longest.Load()))
+}
+
+// churn watches a page, looks, loses it one way or the other, and looks again. It is false if there was no proof: the list of mappings, in
+// which the page is looked for, changes all the time.
+func churn(t *testing.T, a *Arbiter, n int) bool {
+	m, err := sys.MapAnonymous(pageSize)
+	if err != nil {
+		t.Error(err)
+		return true
+	}
+	defer m.Close()
+	m.Bytes()[0] = 1
+	p, err := a.Prove(Mapped(m.Bytes(), nil))
+	if err != nil {
+		if !errors.Is(err, ErrUnanswered) {
+			t.Error(err)
+		}
+		return false
+	}
+	defer p.Close()
+	p.Valid() // mostly true; the kernel may be busy
+	switch n % 3 {
+	case 0:
+		err = m.Close()
+	case 1:
+		err = m.MapOver()
+	case 2:
+		err = sys.NewPages(m.Bytes())
+	}
+	if err != nil || p.Valid() {
+		t.Errorf("round %d: %v; valid: %v", n, err, p.Valid())
+	}
+	return true
+}
+
+func claim(addr uint64) (*sys.Anonymous, bool, error) { return sys.MapAnonymousAt(addr, pageSize) }
