@@ -120,23 +120,42 @@ func (e *events) wanted(r Range) (is bool) {
 // now is how many events have been told, for who begins to watch. One that is being told comes after.
 func (e *events) now() uint64 { return atomic.LoadUint64(&e.w[wordDone]) }
 
-// untouched says whether none of the events from seen on was about the range, and how many there have been. False is also: nobody can tell.
-func (e *events) untouched(seen uint64, r Range) (uint64, bool) {
+// answer is what can be said of a range.
+type answer uint8
+
+const (
+	same    answer = iota // nothing was told of it
+	unsure                // an event is being told, or there have been more than can be remembered
+	changed               // something was told of it
+)
+
+// look says what was told of the range by the events from seen on, and how many there have been.
+func (e *events) look(seen uint64, r Range) (uint64, answer) {
 	for i := range inFlightLooks {
 		done := atomic.LoadUint64(&e.w[wordDone])
-		if done == seen && atomic.LoadUint64(&e.w[wordBegun]) == done {
-			return done, true
-		}
 		// A poster counts itself in begun before it writes a slot, so if the two are equal nobody writes.
-		if atomic.LoadUint64(&e.w[wordBegun]) != done {
-			if i >= inFlightLooks-patientLooks {
-				runtime.Gosched()
-			}
-			continue
+		if atomic.LoadUint64(&e.w[wordBegun]) == done {
+			return done, e.asked(seen, done, r)
 		}
-		return done, e.scan(seen, done, func(event Range) bool { return !event.Overlaps(r) })
+		if i >= inFlightLooks-patientLooks {
+			runtime.Gosched()
+		}
 	}
-	return seen, false
+	return seen, unsure
+}
+
+// asked is look at the events seen..done.
+func (e *events) asked(seen, done uint64, r Range) answer {
+	told := same
+	if !e.scan(seen, done, func(event Range) bool {
+		if event.Overlaps(r) {
+			told = changed
+		}
+		return told == same
+	}) && told == same {
+		return unsure
+	}
+	return told
 }
 
 // scan gives the events from..to to f until it returns false; scan is false then, and if an event is not there any more.

@@ -23,34 +23,34 @@ func TestEvents(t *testing.T) {
 	e := testEvents(t)
 	r := Range{0x10000, 0x1000}
 	seen := e.now()
-	check := func(what string, want bool) {
+	check := func(what string, want answer) {
 		t.Helper()
-		now, ok := e.untouched(seen, r)
-		if ok != want {
-			t.Errorf("%s: untouched: %v", what, ok)
+		now, got := e.look(seen, r)
+		if got != want {
+			t.Errorf("%s: the answer is %d", what, got)
 		}
 		seen = now
 	}
-	check("nothing happened", true)
+	check("nothing happened", same)
 	e.post(Range{0x11000, 0x1000})
 	e.post(Range{0xf000, 0x1000})
-	check("neighbours", true)
+	check("neighbours", same)
 	e.post(Range{0x10fff, 1})
-	check("its last byte", false)
+	check("its last byte", changed)
 	seen = e.now()
 	for range numSlots {
 		e.post(Range{0, 1})
 	}
-	check("as many as can be remembered", true)
+	check("as many as can be remembered", same)
 	for range numSlots + 1 {
 		e.post(Range{0, 1})
 	}
-	check("more than can be remembered", false)
+	check("more than can be remembered", unsure)
 	seen = e.now()
 	e.w[wordBegun]++ // a poster that has stopped in the middle
-	check("somebody is posting", false)
+	check("somebody is posting", unsure)
 	e.w[wordDone]++
-	check("an event of old words", true)
+	check("an event of old words", same)
 }
 
 func TestEventsWanted(t *testing.T) {
@@ -130,11 +130,11 @@ func TestEventsBeside(t *testing.T) {
 		for told.Load() != n+1 {
 			runtime.Gosched()
 		}
-		if _, ok := e.untouched(seen, own); ok {
+		if _, got := e.look(seen, own); got == same {
 			t.Errorf("event %d was not seen", n)
 			break
 		}
-		if _, ok := e.untouched(seen, calm); ok {
+		if _, got := e.look(seen, calm); got == same {
 			valid++
 		}
 	}

@@ -30,7 +30,7 @@ func roleProcess([]string) error {
 	r := Range{1 << 40, 1}
 	seen := a.events.now()
 	other.post(r)
-	if _, ok := a.events.untouched(seen, r); ok {
+	if _, got := a.events.look(seen, r); got != changed {
 		return errors.New("what another copy tells is not seen")
 	}
 	return other.close()

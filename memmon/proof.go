@@ -16,6 +16,9 @@ type Proof interface {
 	// Valid is false from the moment on at which the memory may be something else, and never true again. It is also false
 	// when nobody can tell.
 	Valid() bool
+	// Changed is true if the memory is known to have become other memory, so that what was done with it is not to be trusted. After
+	// a false Valid, false means that nobody can tell.
+	Changed() bool
 	// Hold is Valid, and returns what keeps the memory alive as long as the caller has it; nil if nothing is needed.
 	Hold() (any, bool)
 	// Close ends the proof.
@@ -46,6 +49,7 @@ type numbered struct {
 }
 
 func (p *numbered) Valid() bool       { return p.owner.Generation() == p.gen }
+func (p *numbered) Changed() bool     { return !p.Valid() }
 func (p *numbered) Hold() (any, bool) { return nil, p.Valid() }
 func (p *numbered) Close()            {}
 
@@ -73,6 +77,8 @@ func (a *Arbiter) proveHeap(b []byte) (Proof, error) {
 
 func (p *living) Valid() bool { return p.object.Value() != nil }
 
+func (p *living) Changed() bool { return !p.Valid() }
+
 func (p *living) Hold() (any, bool) {
 	o := p.object.Value()
 	return o, o != nil
@@ -87,7 +93,7 @@ type observed struct {
 	watch Watch
 	r     Range
 	seen  atomic.Uint64 // events that were looked at
-	dead  atomic.Bool
+	said  atomic.Uint32 // the answer that Valid has given last; a bad one stays
 }
 
 func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
@@ -124,24 +130,60 @@ func (a *Arbiter) observe(s *serving, r Range) (*observed, error) {
 }
 
 // Valid asks the events, the monitor, and the events again: the monitor's answer may be of a moment at which an event was being told.
-func (p *observed) Valid() bool {
-	if p.dead.Load() {
-		return false
+func (p *observed) Valid() bool { return p.ask() == same }
+
+// Changed asks once more: what nobody could tell a moment ago is mostly known now.
+func (p *observed) Changed() bool {
+	if answer(p.said.Load()) == unsure {
+		p.said.CompareAndSwap(uint32(unsure), uint32(p.again()))
 	}
-	if !p.s.over.Load() && p.untouched() && p.watch.Valid() && p.untouched() {
-		return true
-	}
-	p.dead.Store(true)
-	return false
+	return answer(p.said.Load()) == changed
 }
 
-func (p *observed) untouched() bool {
+// ask asks, unless the answer was a bad one before: it stays so.
+func (p *observed) ask() answer {
+	if a := answer(p.said.Load()); a != same {
+		return a
+	}
+	a := p.all()
+	if a != same {
+		p.said.CompareAndSwap(uint32(same), uint32(a))
+	}
+	return a
+}
+
+func (p *observed) all() answer {
+	if p.s.over.Load() {
+		return unsure
+	}
+	if a := p.told(); a != same {
+		return a
+	}
+	if !p.watch.Valid() {
+		return p.why()
+	}
+	return p.told()
+}
+
+// again is the answer of somebody who was unsure: nothing makes it same.
+func (p *observed) again() answer { return max(p.all(), unsure) }
+
+// why is the answer when the monitor's is no. It is unsure if that says so.
+func (p *observed) why() answer {
+	if w, ok := p.watch.(interface{ unsure() bool }); ok && w.unsure() {
+		return max(p.told(), unsure)
+	}
+	return changed
+}
+
+// told is what the events say.
+func (p *observed) told() answer {
 	seen := p.seen.Load()
-	now, ok := p.a.events.untouched(seen, p.r)
-	if ok && now != seen {
+	now, a := p.a.events.look(seen, p.r)
+	if a == same && now != seen {
 		p.seen.CompareAndSwap(seen, now)
 	}
-	return ok
+	return a
 }
 
 func (p *observed) Hold() (any, bool) { return nil, p.Valid() }

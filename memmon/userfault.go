@@ -72,6 +72,7 @@ type userfaultWatch struct {
 	fd   *sys.Userfault
 	r    Range
 	dead atomic.Bool
+	busy atomic.Bool // the kernel could not say
 }
 
 func (u *userfault) Watch(r Range) (Watch, error) {
@@ -103,14 +104,19 @@ func (w *userfaultWatch) Valid() bool { return !w.dead.Load() && w.fd.Err() == n
 // kernelBusy is how often the kernel is asked again, which says nothing while somebody is changing any mapping of the process.
 const kernelBusy = 32
 
+// unsure says that the last false Valid was for want of an answer.
+func (w *userfaultWatch) unsure() bool { return !w.dead.Load() && (w.busy.Load() || w.fd.Err() != nil) }
+
 func (w *userfaultWatch) watched() bool {
 	for range kernelBusy {
 		is, busy := w.fd.Watched(w.r.Addr, w.r.Len)
 		if !busy {
+			w.busy.Store(false)
 			return is
 		}
 		runtime.Gosched()
 	}
+	w.busy.Store(true)
 	return false
 }
 

@@ -56,8 +56,12 @@ func (e *endpoint) transmit(op provider.Op, lane int, kind provider.Kind) error 
 		return err
 	}
 	to, err := e.d.end(op.Peer)
+	var bytes []byte
 	if err == nil {
-		to.deliver(message{bytes: gather(&op), from: e.addr, tag: op.Tag, data: op.Data, hasData: op.Flags.Has(provider.RemoteData)}, lane)
+		bytes, err = e.gather(&op)
+	}
+	if err == nil {
+		to.deliver(message{bytes: bytes, from: e.addr, tag: op.Tag, data: op.Data, hasData: op.Flags.Has(provider.RemoteData)}, lane)
 		e.d.stats.Sent++
 	}
 	e.finish(e.send, e.counters.Send, &op, provider.Completion{Context: op.Context, Kind: kind, Len: uint64(op.Len()), Source: op.Peer, Err: err})
@@ -79,22 +83,6 @@ func (e *endpoint) finish(q *queue, c provider.Counter, op *provider.Op, done pr
 	q.push(done)
 }
 
-func gather(op *provider.Op) []byte {
-	b := slices.Clone(op.Local.Bytes)
-	for _, s := range op.Locals {
-		b = append(b, s.Bytes...)
-	}
-	return b
-}
-
-func scatter(op *provider.Op, b []byte) int {
-	n := copy(op.Local.Bytes, b)
-	for _, s := range op.Locals {
-		n += copy(s.Bytes, b[n:])
-	}
-	return n
-}
-
 // deliver gives a message to the first receive that wants it.
 func (e *endpoint) deliver(m message, lane int) {
 	i := slices.IndexFunc(e.posted[lane], func(op provider.Op) bool { return lane == 0 || (op.Tag^m.tag)&^op.Ignore == 0 })
@@ -108,7 +96,7 @@ func (e *endpoint) deliver(m message, lane int) {
 }
 
 func (e *endpoint) take(op *provider.Op, m message, lane int) {
-	n := scatter(op, m.bytes)
+	n, err := e.scatter(op, m.bytes)
 	c := provider.Completion{Context: op.Context, Kind: provider.RecvDone, Len: uint64(n), Source: e.d.peer(m.from), Tag: m.tag, Data: m.data}
 	if lane == 1 {
 		c.Kind = provider.TRecvDone
@@ -116,7 +104,10 @@ func (e *endpoint) take(op *provider.Op, m message, lane int) {
 	if m.hasData {
 		c.Flags = provider.HasData
 	}
-	if n < len(m.bytes) {
+	switch {
+	case err != nil:
+		c.Err = &provider.OpError{Op: "receive", Provider: e.d.net.name, Addr: m.from, Err: err}
+	case n < len(m.bytes):
 		c.Err = &provider.OpError{Op: "receive", Provider: e.d.net.name, Addr: m.from, Err: provider.ErrTruncated}
 	}
 	e.d.stats.Received++
@@ -144,22 +135,30 @@ func (e *endpoint) receive(op provider.Op, lane int, kind provider.Kind) error {
 }
 
 func (e *endpoint) Read(op provider.Op) error {
-	return e.move(op, provider.ReadDone, provider.PeerRead, e.counters.Read, func(there []byte) { scatter(&op, there) })
+	return e.move(op, provider.ReadDone, provider.PeerRead, e.counters.Read, func(there []byte) error {
+		_, err := e.scatter(&op, there)
+		return err
+	})
 }
 
 func (e *endpoint) Write(op provider.Op) error {
-	return e.move(op, provider.WriteDone, provider.PeerWrite, e.counters.Write, func(there []byte) {
-		copy(there, gather(&op))
+	return e.move(op, provider.WriteDone, provider.PeerWrite, e.counters.Write, func(there []byte) error {
+		b, err := e.gather(&op)
+		if err != nil {
+			return err
+		}
+		copy(there, b)
 		if to, err := e.d.end(op.Peer); err == nil && op.Flags.Has(provider.RemoteData) {
 			to.recv.reserved++
 			to.recv.push(provider.Completion{
 				Kind: provider.RemoteWrite, Flags: provider.HasData, Len: uint64(op.Len()), Data: op.Data, Source: to.d.peer(e.addr),
 			})
 		}
+		return nil
 	})
 }
 
-func (e *endpoint) move(op provider.Op, kind provider.Kind, a provider.Access, c provider.Counter, transfer func(there []byte)) error {
+func (e *endpoint) move(op provider.Op, kind provider.Kind, a provider.Access, c provider.Counter, transfer func(there []byte) error) error {
 	e.d.net.mu.Lock()
 	defer e.d.net.mu.Unlock()
 	if err := e.begin(kind, &op, e.send); err != nil {
@@ -170,7 +169,7 @@ func (e *endpoint) move(op provider.Op, kind provider.Kind, a provider.Access, c
 	}
 	there, err := e.d.reach(op.Peer, op.Key, op.Offset, uint64(op.Len()), a)
 	if err == nil {
-		transfer(there)
+		err = transfer(there)
 	}
 	e.finish(e.send, c, &op, provider.Completion{Context: op.Context, Kind: kind, Len: uint64(op.Len()), Source: op.Peer, Err: err})
 	return nil

@@ -20,6 +20,8 @@ type Provider struct {
 	Broken error
 	// Opened hears of the configuration of each domain, if not nil.
 	Opened func(provider.DomainConfig)
+	// Card moves the bytes of local buffers, if not nil. Set it before first use, and say in Offer that it needs them registered.
+	Card Card
 
 	name    string
 	mu      sync.Mutex // guards everything below, of all domains

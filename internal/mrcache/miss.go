@@ -3,18 +3,22 @@ package mrcache
 import (
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/memmon"
 )
 
-// tries is how often memory is registered that changes each time meanwhile.
-const tries = 3
+// How often memory is registered that changes each time meanwhile, and of which nobody can tell for a moment.
+const (
+	tries       = 3
+	unsureTries = 500
+)
 
 // missed goes on where a hit was not possible; found is an entry that is not valid any more, or nil.
 func (c *Cache[H]) missed(k memmon.Kind, found *entry[H]) (Registration[H], error) {
 	why := missNew
-	for range tries {
+	for changes, doubts := 0, 0; changes < tries; {
 		b, epoch := k.Bytes(), c.cfg.Arbiter.Epoch()
 		if len(b) == 0 {
 			return Registration[H]{}, ErrEmpty
@@ -29,22 +33,35 @@ func (c *Cache[H]) missed(k memmon.Kind, found *entry[H]) (Registration[H], erro
 				return r, nil
 			}
 		}
-		r, err := c.register(k, b, epoch, why)
-		if !errors.Is(err, ErrRemapped) {
+		r, err := c.register(k, b, epoch, why, true)
+		switch {
+		case errors.Is(err, ErrRemapped):
+			changes++
+		case !errors.Is(err, errUnsure):
 			return r, err
+		default:
+			if doubts++; doubts == unsureTries {
+				return c.register(k, b, epoch, why, false)
+			}
+			runtime.Gosched()
 		}
 	}
 	return Registration[H]{}, fmt.Errorf("%w: %d times while it was being registered", ErrRemapped, tries)
 }
 
 // register makes a registration. The epoch was asked before: what is turned off or forgotten from then on is so for this registration.
-func (c *Cache[H]) register(k memmon.Kind, b []byte, epoch uint64, why miss) (Registration[H], error) {
+func (c *Cache[H]) register(k memmon.Kind, b []byte, epoch uint64, why miss, ask bool) (Registration[H], error) {
 	if !c.enter() {
 		return Registration[H]{}, ErrClosed
 	}
 	e := &entry[H]{source: memmon.Source(k), epoch: epoch, class: classOf(k)}
 	e.state.Store(1)
-	err := c.prove(e, k)
+	e.why = Unsure
+	var err error
+	if ask {
+		e.why = Kept
+		err = c.prove(e, k)
+	}
 	if err == nil {
 		err = c.pin(e, k, b)
 	}
@@ -59,7 +76,10 @@ func (c *Cache[H]) register(k memmon.Kind, b []byte, epoch uint64, why miss) (Re
 	if e.proof != nil {
 		var valid bool
 		if r.held, valid = e.proof.Hold(); !valid {
-			return c.giveBack(e, Registration[H]{}, ErrRemapped)
+			if err = errUnsure; e.proof.Changed() {
+				err = ErrRemapped
+			}
+			return c.giveBack(e, Registration[H]{}, err)
 		}
 	}
 	if e.why != Kept {
@@ -115,7 +135,10 @@ func (c *Cache[H]) pin(e *entry[H], k memmon.Kind, b []byte) error {
 	return err
 }
 
-var errNoRoom = errors.New("no room")
+var (
+	errNoRoom = errors.New("no room")
+	errUnsure = errors.New("nobody can tell at this moment whether the memory has changed")
+)
 
 // pinAs registers b if there is room, or if it is not to be kept.
 func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {

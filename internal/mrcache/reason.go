@@ -16,10 +16,11 @@ const (
 	NoAnswer                // nobody can be asked about this kind of memory here
 	Disabled                // the arbiter has turned the caches off
 	Full                    // the limits leave no room, all that is kept being in use
+	Unsure                  // the monitor could not tell for a while whether it changed
 	numReasons
 )
 
-var reasonNames = [numReasons]string{"kept", "no monitor sees this memory", "nobody answers for this memory", "caches are disabled", "the cache is full"}
+var reasonNames = [numReasons]string{"kept", "no monitor sees this memory", "nobody answers for this memory", "caches are disabled", "the cache is full", "nobody could tell for a while"}
 
 // String is for people.
 func (r Reason) String() string {

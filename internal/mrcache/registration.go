@@ -24,7 +24,7 @@ func (r *Registration[H]) Range() memmon.Range { return r.entry.span }
 func (r *Registration[H]) Why() Reason { return r.entry.why }
 
 // Release gives it back; again, it does nothing. It takes no lock if the registration is kept; else it deregisters. The error is
-// ErrRemapped if the memory has become other memory since Acquire, or who answers for it cannot tell any more, and what the registrar
+// ErrRemapped if the memory has become other memory since Acquire, and what the registrar
 // says. The last one after the cache's Close also ends the work of the monitor, which may block.
 func (r *Registration[H]) Release() error {
 	c, e := r.cache, r.entry
@@ -34,7 +34,8 @@ func (r *Registration[H]) Release() error {
 	held := r.held
 	*r = Registration[H]{}
 	var err error
-	if held == nil && !e.proof.Valid() { // who is held cannot have gone
+	invalid := held == nil && !e.proof.Valid() // who is held cannot have gone
+	if invalid && e.proof.Changed() {
 		err = ErrRemapped
 	}
 	if e.why != Kept {
@@ -42,7 +43,7 @@ func (r *Registration[H]) Release() error {
 		runtime.KeepAlive(held)
 		return err
 	}
-	if err != nil {
+	if invalid {
 		c.kill(e)
 	}
 	c.unuse(e)
