@@ -85,6 +85,9 @@ func TestNativeRefused(t *testing.T) {
 					if err := readBy(r, "evpath"); err != nil {
 						t.Error(err)
 					}
+					if said := r.Info().PlaneWhy; side == "reader" && !why.cfg.NoSharedMemory && !strings.Contains(said, why.says) {
+						t.Errorf("the reader says %q", said)
+					}
 					r.Close()
 				}
 				s.Close()

@@ -77,6 +77,7 @@ type Reader struct {
 
 	response *sstmsg.WriterResponse
 	agreed   string               // data plane of the whole reader
+	apart    error                // why some memory of the writer cannot be looked at; nil: all can, or none is offered
 	trying   int64                // number of the newest try of routes
 	routes   *routes              // to the writer's memory, nil if there are none
 	alone    bool                 // with ManualProgress: link is near, and the socket of the opening is given up

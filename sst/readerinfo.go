@@ -11,16 +11,17 @@ import (
 
 // ReaderInfo tells what a reader rank is attached to, and how it fares.
 type ReaderInfo struct {
-	Writer       string `json:"writer"`       // address of writer rank 0
-	Ranks        int    `json:"ranks"`        // writer ranks
-	Plane        string `json:"plane"`        // data plane in use
-	Carrier      string `json:"carrier"`      // by which rank 0 is told of steps: "tcp" or "shm"; "" at other ranks, which hear of them from rank 0
-	Release      string `json:"release"`      // what the handshake told of the writer's software
-	Preload      bool   `json:"preload"`      // the newest step brought its blocks without requests; before the first one: we asked for that
-	Learned      bool   `json:"learned"`      // the writer sends by itself what this rank reads in each step
-	ColumnMajor  bool   `json:"column_major"` // of the writer; dimensions are shown reversed
-	Distribution string `json:"distribution"` // which reader cohort gets a step: "AllToAll", "RoundRobin" or "OnDemand"
-	Observer     bool   `json:"observer"`     // the writer leaves us out of its counts
+	Writer       string `json:"writer"`              // address of writer rank 0
+	Ranks        int    `json:"ranks"`               // writer ranks
+	Plane        string `json:"plane"`               // data plane in use
+	PlaneWhy     string `json:"plane_why,omitempty"` // why this rank does not look at the memory of a writer rank that offers it
+	Carrier      string `json:"carrier"`             // by which rank 0 is told of steps: "tcp" or "shm"; "" at other ranks, which hear of them from rank 0
+	Release      string `json:"release"`             // what the handshake told of the writer's software
+	Preload      bool   `json:"preload"`             // the newest step brought its blocks without requests; before the first one: we asked for that
+	Learned      bool   `json:"learned"`             // the writer sends by itself what this rank reads in each step
+	ColumnMajor  bool   `json:"column_major"`        // of the writer; dimensions are shown reversed
+	Distribution string `json:"distribution"`        // which reader cohort gets a step: "AllToAll", "RoundRobin" or "OnDemand"
+	Observer     bool   `json:"observer"`            // the writer leaves us out of its counts
 
 	Rank int `json:"rank"` // of this reader rank
 	Size int `json:"size"` // ranks of the reader
@@ -89,6 +90,9 @@ func (r *Reader) Info() ReaderInfo {
 		Distribution: distribution(r.response.Params.StepDistributionMode), Observer: r.cfg.Observer && r.weft,
 		Rank: r.ranks.rank, Size: r.ranks.size, FirstStep: uint64(r.member.FirstStep()), Taken: c.taken, Skipped: r.member.Skipped(),
 		Queued: r.member.Queued(), Held: len(r.steps), Waited: c.waiting, Writers: r.writerRanks(),
+	}
+	if r.apart != nil {
+		info.PlaneWhy = r.apart.Error()
 	}
 	for _, h := range r.steps {
 		if h.retained {

@@ -151,6 +151,9 @@ func (r *Reader) answerRoutes(try int64, rs *routes) {
 func (r *Reader) useRoutes(plane string) {
 	r.agreed = plane
 	rs := r.routes
+	if rs != nil {
+		r.apart = rs.why
+	}
 	switch {
 	case rs == nil:
 	case plane == cp.PlaneEvpath: // what one rank reaches alone

@@ -112,15 +112,17 @@ func (s *streamSource) Describe() []string {
 	if i.Observer {
 		as = "observer: the writer does not wait for it"
 	}
-	return []string{
+	lines := []string{
 		"  of writers:    " + fmt.Sprint(i.Ranks),
 		"  writer:        " + i.Writer + " " + i.Release,
 		"  data plane:    " + planeText(i.Plane),
 		"  carrier:       " + carrierText(i.Carrier),
 		"  routes:        " + routesText(i.Writers),
-		"  array order:   " + order(i.ColumnMajor),
-		"  attached as:   " + as,
 	}
+	if i.PlaneWhy != "" {
+		lines = append(lines, "  not all since: "+printable(i.PlaneWhy))
+	}
+	return append(lines, "  array order:   "+order(i.ColumnMajor), "  attached as:   "+as)
 }
 
 // carrierText explains over what messages about steps come.
