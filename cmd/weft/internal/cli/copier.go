@@ -162,7 +162,7 @@ func (c *copier) readBlocks(ctx context.Context, v *step.Variable) ([]block, err
 		}
 		b := block{rank: blk.Rank - c.mine.lo, box: blockBox(v.Kind(), box)}
 		if err := b.read(ctx, v, sel, box); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("source: %w", err)
 		}
 		list = append(list, b)
 	}
