@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"errors"
+	_ "net" // links the C library, if there is cgo
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-fabric/weft/internal/sys"
+	"github.com/weft-fabric/weft/internal/testutil"
 )
 
 // madeSymbol and madeSlot are what a file made for a test has.
@@ -158,16 +160,19 @@ func TestOddObjects(t *testing.T) {
 	}
 }
 
-// TestLibraryOnDisk reads the C library of this machine, if the test was linked with one.
+// TestLibraryOnDisk reads the C library that this program is linked with: package net brings it.
 func TestLibraryOnDisk(t *testing.T) {
 	maps, err := sys.Mappings()
 	if err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(maps, func(m sys.MappingInfo) bool { return isLibrary(m.File) })
-	if i < 0 {
-		t.Skip("skipped: this test program is static, it has no C library (it has with the race detector)")
-	}
+	testutil.Require(t, testutil.Capability{Name: "a C library in this program (cgo)", Probe: func() error {
+		if i < 0 {
+			return errors.New("it is static")
+		}
+		return nil
+	}})
 	f, err := os.Open(maps[i].File)
 	if err != nil {
 		t.Fatal(err)
