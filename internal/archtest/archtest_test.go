@@ -165,7 +165,9 @@ func TestRules(t *testing.T) {
 		{"C without the tag", "prov/ofi/x.go", "package ofi\nimport \"C\"", "needs \"//go:build ofi\""},
 		{"C with a weak tag", "prov/ofi/x.go", "//go:build ofi || linux\n\npackage ofi\nimport \"C\"", "needs \"//go:build ofi\""},
 		{"C with the tag reversed", "prov/ofi/x.go", "//go:build !ofi\n\npackage ofi\nimport \"C\"", "needs \"//go:build ofi\""},
-		{"C elsewhere", "prov/shm/x.go", "//go:build ofi\n\npackage shm\nimport \"C\"", "C stands only in prov/ofi"},
+		{"C elsewhere", "prov/shm/x.go", "//go:build ofi\n\npackage shm\nimport \"C\"", "C stands only in prov/ofi and interop"},
+		{"C in a test program", "interop/hosts/x.go", "//go:build peers\n\npackage main\nimport \"C\"", ""},
+		{"C in a test program without the tag", "interop/hosts/x.go", "package main\nimport \"C\"", "needs \"//go:build peers\""},
 		// foreign
 		{"assembly", "internal/shmem/store_amd64.s", "TEXT", "assembly and C stand only in"},
 		{"C source", "prov/ofi/shim.c", "int x;", ""},

@@ -90,17 +90,30 @@ func (s *source) comments(visit func(*ast.Comment)) {
 	}
 }
 
-// checkC keeps C in prov/ofi, where the build tag ofi turns it on.
+// tagOfC is the build tag behind which a folder's C stands: the real libfabric's, and that of test programs which other libraries of C are
+// in. Without it nothing needs a C compiler, or their headers.
+func tagOfC(s *source) string {
+	switch {
+	case s.dir() == "prov/ofi":
+		return "ofi"
+	case s.in("interop"):
+		return "peers"
+	}
+	return ""
+}
+
+// checkC keeps C where its build tag turns it on.
 func checkC(s *source) []finding {
 	var found []finding
+	tag := tagOfC(s)
 	for _, imp := range s.imports {
 		if imp.path != "C" {
 			continue
 		}
-		if s.dir() != "prov/ofi" {
-			found = append(found, s.at(imp.pos, "C stands only in prov/ofi"))
-		} else if !s.needsTag("ofi") {
-			found = append(found, s.at(imp.pos, `C needs "//go:build ofi" above it`))
+		if tag == "" {
+			found = append(found, s.at(imp.pos, "C stands only in prov/ofi and interop"))
+		} else if !s.needsTag(tag) {
+			found = append(found, s.at(imp.pos, `C needs "//go:build %s" above it`, tag))
 		}
 	}
 	return found
