@@ -19,6 +19,7 @@ type Arbiter struct {
 	alone   error                   // why neither C nor another copy of Weft can find the events; nil: they can
 	serving atomic.Pointer[serving] // nil: no monitor answers
 	sinks   atomic.Pointer[[]*sink]
+	exports exports
 	off     atomic.Bool
 	epoch   atomic.Uint64
 
@@ -114,6 +115,7 @@ func nameOf(m Monitor) string {
 func (a *Arbiter) Notify(r Range) {
 	a.events.post(r)
 	a.tell(r)
+	a.exports.tell(r)
 }
 
 // tell tells the caches, for which it is a hint when to clean up.
@@ -220,13 +222,13 @@ func (a *Arbiter) ready(log *slog.Logger) {
 		s = &serving{monitor: m, coverage: m.Coverage()}
 	}
 	err := a.begin(m, began)
+	var sees Coverage
 	if err == nil {
-		err = a.test(s)
+		sees, err = a.test(s)
 	}
 	if err == nil {
-		if began {
-			a.serving.Store(s)
-			log.LogAttrs(context.Background(), slog.LevelInfo, "a memory monitor serves", slog.String("monitor", m.Name()), slog.String("sees", s.coverage.String()))
+		if began || !sees.equal(s.coverage) {
+			a.serve(s, sees, log)
 		}
 		a.become(Running, nil)
 		return
@@ -239,6 +241,20 @@ func (a *Arbiter) ready(log *slog.Logger) {
 	a.Flush()
 	log.LogAttrs(context.Background(), slog.LevelWarn, "the memory monitor does not work: memory that only it could see is registered for each operation",
 		slog.String("monitor", m.Name()), slog.Any("error", err))
+}
+
+// serve has a monitor answer from now on, for what it has shown that it sees; what it said before does not count any more.
+func (a *Arbiter) serve(s *serving, sees Coverage, log *slog.Logger) {
+	s.over.Store(true)
+	a.serving.Store(&serving{monitor: s.monitor, coverage: sees})
+	a.mu.Lock()
+	a.status.Coverage = sees
+	a.mu.Unlock()
+	log.LogAttrs(context.Background(), slog.LevelInfo, "a memory monitor serves", slog.String("monitor", s.monitor.Name()), slog.String("sees", sees.String()))
+	if all := s.monitor.Coverage(); !sees.equal(all) {
+		log.LogAttrs(context.Background(), slog.LevelWarn, "the memory monitor does not see all that it says: memory that can go in these ways is registered for each operation",
+			slog.String("monitor", s.monitor.Name()), slog.String("unseen", all.minus(sees)))
+	}
 }
 
 var errStart = errors.New("start")

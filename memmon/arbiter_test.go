@@ -2,6 +2,7 @@ package memmon
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ type fake struct {
 	gone     func(Range)
 	startErr error
 	proveErr error
+	unseen   []Event
 	watchErr error
 	broken   atomic.Bool
 	coverage Coverage
@@ -38,8 +40,12 @@ func (f *fake) note(s string) {
 
 func (f *fake) Name() string       { return "fake" }
 func (f *fake) Coverage() Coverage { return f.coverage }
-func (f *fake) SelfTest() error    { f.note("test"); return f.proveErr }
 func (f *fake) Stop() error        { f.note("stop"); return nil }
+
+func (f *fake) SelfTest() ([]Event, error) {
+	f.note("test")
+	return f.unseen, f.proveErr
+}
 
 func (f *fake) Start(gone func(Range)) error {
 	f.note("start")
@@ -167,21 +173,22 @@ func TestF67MonitorsProveThemselves(t *testing.T) {
 	defer m.Close()
 	m.Bytes()[0] = 1
 	for what, f := range map[string]*fake{
-		"does not start": {startErr: errFake, coverage: newFake().coverage},
-		"sees nothing":   {proveErr: errFake, coverage: newFake().coverage},
+		"does not start":  {startErr: errFake, coverage: newFake().coverage},
+		"sees nothing":    {proveErr: errFake, coverage: newFake().coverage},
+		"sees too little": {unseen: []Event{MapOver}, coverage: newFake().coverage},
 	} {
 		a := testArbiter(t)
 		if err := a.Import(f); err != nil {
 			t.Fatal(err)
 		}
 		detach := a.Attach(ignore, nil)
-		if s := a.Status(); s.State != Failed || !errors.Is(s.Why, ErrMonitor) || !errors.Is(s.Why, errFake) {
+		if s := a.Status(); s.State != Failed || !errors.Is(s.Why, ErrMonitor) || !errors.Is(s.Why, errFake) && !errors.Is(s.Why, errUseless) {
 			t.Errorf("%s: %+v", what, s)
 		}
 		if _, err := a.Prove(Mapped(m.Bytes(), nil)); !errors.Is(err, ErrUnanswered) {
 			t.Errorf("%s: its word is taken: %v", what, err)
 		}
-		f.startErr, f.proveErr = nil, nil
+		f.startErr, f.proveErr, f.unseen = nil, nil, nil
 		again := a.Attach(ignore, nil) // probed again
 		if s := a.Status(); s.State != Running {
 			t.Errorf("%s: with the next cache: %+v", what, s)
@@ -196,6 +203,46 @@ func TestF67MonitorsProveThemselves(t *testing.T) {
 
 // deaf is a monitor that takes part in the arbiter's own test and sees nothing.
 type deaf struct{ Monitor }
+
+// TestF67LosesAnEvent has others destroy a part of a monitor's hooks: from the next cache on it answers only for memory that cannot go in
+// that way, and what it has said before does not count.
+func TestF67LosesAnEvent(t *testing.T) {
+	a, f := testArbiter(t), newFake()
+	f.coverage = Coverage{Events: append(slices.Clone(can[Data]), Truncate), Callers: []Caller{Library}}
+	if err := a.Import(f); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	defer a.Attach(ignore, nil)()
+	b := pages(t, 1).Bytes()
+	before, err := a.Prove(Mapped(b, nil))
+	if err != nil || !before.Valid() {
+		t.Fatal(err)
+	}
+	defer before.Close()
+	f.unseen = []Event{Break}
+	defer a.Attach(ignore, slog.New(slog.NewTextHandler(&log, nil)))()
+	s := a.Status()
+	if ok, misses := s.Coverage.Answers(Data); s.State != Running || ok || !slices.Equal(misses, f.unseen) {
+		t.Errorf("%+v: it answers for the data segment: %v, but for %v", s, ok, misses)
+	}
+	if !strings.Contains(log.String(), "unseen=brk") {
+		t.Errorf("the log is %q", log.String())
+	}
+	if before.Valid() {
+		t.Error("an old answer counts")
+	}
+	now, err := a.Prove(Mapped(b, nil))
+	if err != nil || !now.Valid() {
+		t.Fatalf("it does not answer for a mapping: %v", err)
+	}
+	now.Close()
+	f.unseen = nil
+	defer a.Attach(ignore, nil)()
+	if ok, _ := a.Status().Coverage.Answers(Data); !ok {
+		t.Error("it sees all again, and does not answer for the data segment")
+	}
+}
 
 func TestF67DeafMonitor(t *testing.T) {
 	a := testArbiter(t)

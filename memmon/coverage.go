@@ -10,14 +10,15 @@ type Memory uint8
 
 // The classes.
 const (
-	Private     Memory = iota // private and anonymous: malloc, mmap(MAP_PRIVATE|MAP_ANONYMOUS), brk
+	Private     Memory = iota // private and anonymous: mmap(MAP_PRIVATE|MAP_ANONYMOUS), large blocks of malloc
+	Data                      // private and anonymous, of the data segment, which brk(2) moves: small blocks of malloc
 	Shared                    // shared, or of a memory file: others can truncate it
 	File                      // of a file: others can truncate it
 	SystemV                   // shmat(2)
 	numMemories               //
 )
 
-var memoryNames = [numMemories]string{"private memory", "shared memory", "file mappings", "System V memory"}
+var memoryNames = [numMemories]string{"private memory", "the data segment", "shared memory", "file mappings", "System V memory"}
 
 // String is for people.
 func (m Memory) String() string {
@@ -81,7 +82,8 @@ func (c Caller) String() string { return [...]string{"the C library", "raw syste
 
 // can lists what can happen to memory of each class.
 var can = [numMemories][]Event{
-	Private: {Unmap, MapOver, MoveAway, DontNeed, Free, Break},
+	Private: {Unmap, MapOver, MoveAway, DontNeed, Free},
+	Data:    {Unmap, MapOver, MoveAway, DontNeed, Free, Break},
 	Shared:  {Unmap, MapOver, MoveAway, DontNeed, Remove, PunchHole, Truncate},
 	File:    {Unmap, MapOver, MoveAway, DontNeed, PunchHole, Truncate},
 	SystemV: {MapOver, MoveAway, DontNeed, Remove, Detach},
@@ -109,6 +111,24 @@ func (c Coverage) Answers(m Memory) (bool, []Event) {
 		}
 	}
 	return len(misses) == 0, misses
+}
+
+// without is the coverage of who does not see some events.
+func (c Coverage) without(unseen []Event) Coverage {
+	c.Events = slices.DeleteFunc(slices.Clone(c.Events), func(e Event) bool { return slices.Contains(unseen, e) })
+	return c
+}
+
+// equal says whether both see the same events.
+func (c Coverage) equal(o Coverage) bool { return slices.Equal(c.Events, o.Events) }
+
+// minus lists the events that only c sees, for people.
+func (c Coverage) minus(o Coverage) string {
+	var words []string
+	for _, e := range c.without(o.Events).Events {
+		words = append(words, e.String())
+	}
+	return strings.Join(words, ", ")
 }
 
 // String lists what it sees, for people.

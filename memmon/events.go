@@ -20,9 +20,10 @@ const (
 	wordSlots   = 2  // how many slots
 	wordProcess = 3  // the process whose memory it is about: a child of fork has another
 	wordWake    = 4  // 1 + a descriptor (eventfd) to write to if somebody is interested; 0: none
-	wordProven  = 5  // not 0: a poster in C has seen by itself that its hooks work
+	wordProven  = 5  // bits of Event: posters in C have seen by themselves that their hooks see these
 	wordBegun   = 8  // posts that have begun; a cache line each
 	wordDone    = 16 // posts that are done
+	// 24 to 31: four who have subscribed in C, a function and its argument each; only posters in C can call them.
 	wordWanted  = 32 // how many ranges are watched in each granule
 	numWanted   = 512
 	wordFirst   = 1024 // the slots, each of an address and a length

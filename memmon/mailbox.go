@@ -3,6 +3,7 @@ package memmon
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 )
 
@@ -10,9 +11,10 @@ import (
 type MailboxConfig struct {
 	By       string   // who, for people: "hooks of libucm"
 	Coverage Coverage // what they see. It is the caller's word, as far as Probe does not try it
-	// Probe maps a page, has it go away so that those who post see it (by munmap of the C library, say), and returns where it was. Nil: the
-	// posters have proven themselves in C (weft_events_prove).
-	Probe func() (Range, error)
+	// Probe maps a page, has it go away by one of these events so that those who post see it (through the C library, say), and returns where
+	// it was. For what it cannot play it returns errors.ErrUnsupported, and Coverage is believed. Nil: what the posters have shown in C counts
+	// (weft_events_prove).
+	Probe func(Event) (Range, error)
 }
 
 // Mailbox is a monitor, to be imported, of those who post events: hooks in C by weft_memory_events.h, Go by [Arbiter.Notify]. Everybody
@@ -45,29 +47,54 @@ func (told) Close()      {}
 
 var errUnproven = errors.New("nobody has shown that the events are posted: no Probe, and no weft_events_prove in C")
 
-// SelfTest has the posters show that they post.
-func (m *mailbox) SelfTest() error {
+// provenInC are the events that weft_events_prove tries; bits of the page's word.
+var provenInC = []Event{Unmap, MapOver, MoveAway, DontNeed, Free, Break}
+
+// probes is how often one event is played: one of them is lost if others post more than can be remembered.
+const probes = 8
+
+// SelfTest has the posters show that they post: what hooks they had, others may have destroyed since.
+func (m *mailbox) SelfTest() (unseen []Event, err error) {
+	seen := m.probe
 	if m.c.Probe == nil {
 		if atomic.LoadUint64(&m.e.w[wordProven]) == 0 {
-			return errUnproven
+			return nil, errUnproven
 		}
-		return nil
+		seen = m.shown
 	}
+	for _, e := range m.c.Coverage.Events {
+		is, err := false, error(nil)
+		for i := 0; i < probes && !is && err == nil; i++ {
+			is, err = seen(e)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("probe of %v: %w", e, err)
+		}
+		if !is {
+			unseen = append(unseen, e)
+		}
+	}
+	return unseen, nil
+}
+
+// shown says whether the posters have shown in C that they post an event.
+func (m *mailbox) shown(e Event) (bool, error) {
+	return !slices.Contains(provenInC, e) || atomic.LoadUint64(&m.e.w[wordProven])>>e&1 != 0, nil
+}
+
+// probe plays an event and says whether it was posted.
+func (m *mailbox) probe(e Event) (told bool, err error) {
 	before := m.e.now()
-	r, err := m.c.Probe()
-	if err != nil {
-		return err
+	r, err := m.c.Probe(e)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return true, nil
 	}
-	if r.Len == 0 {
-		return fmt.Errorf("the probe names no memory: %w", errUnseen)
+	if err != nil || r.Len == 0 {
+		return false, err
 	}
-	told := false
 	m.e.scan(before, atomic.LoadUint64(&m.e.w[wordDone]), func(o Range) bool {
 		told = o.Contains(r)
 		return !told
 	})
-	if !told {
-		return errUnseen
-	}
-	return nil
+	return told, nil
 }

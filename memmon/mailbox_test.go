@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -13,25 +14,38 @@ func TestMailbox(t *testing.T) {
 	sees := newFake().coverage
 	gone := Range{1 << 40, 4096}
 	a := testArbiter(t)
+	all := Coverage{Events: []Event{Unmap, Break, Detach}}
 	for what, c := range map[string]struct {
-		c   MailboxConfig
-		err error
+		c      MailboxConfig
+		unseen []Event
+		err    error
 	}{
-		"nobody has proven anything": {MailboxConfig{}, errUnproven},
-		"posts nothing":              {MailboxConfig{Probe: func() (Range, error) { return gone, nil }}, errUnseen},
-		"posts something else": {MailboxConfig{Probe: func() (Range, error) {
+		"nobody has proven anything": {MailboxConfig{}, nil, errUnproven},
+		"posts nothing":              {MailboxConfig{Probe: func(Event) (Range, error) { return gone, nil }}, all.Events, nil},
+		"posts something else": {MailboxConfig{Probe: func(Event) (Range, error) {
 			a.Notify(Range{1 << 41, 4096})
 			return gone, nil
-		}}, errUnseen},
-		"probes nothing": {MailboxConfig{Probe: func() (Range, error) { return Range{}, nil }}, errUnseen},
-		"fails":          {MailboxConfig{Probe: func() (Range, error) { return gone, errFake }}, errFake},
-		"posts":          {MailboxConfig{Probe: func() (Range, error) { a.Notify(gone); return gone, nil }}, nil},
+		}}, all.Events, nil},
+		"probes nothing": {MailboxConfig{Probe: func(Event) (Range, error) { return Range{}, nil }}, all.Events, nil},
+		"fails":          {MailboxConfig{Probe: func(Event) (Range, error) { return gone, errFake }}, nil, errFake},
+		"posts":          {MailboxConfig{Probe: func(Event) (Range, error) { a.Notify(gone); return gone, nil }}, nil, nil},
+		"cannot play one": {MailboxConfig{Probe: func(e Event) (Range, error) {
+			if e == Detach {
+				return Range{}, errors.ErrUnsupported
+			}
+			return gone, nil
+		}}, all.Events[:2], nil},
 	} {
-		if err := a.Mailbox(c.c).(SelfTester).SelfTest(); !errors.Is(err, c.err) {
-			t.Errorf("%s: %v", what, err)
+		c.c.Coverage = all
+		if unseen, err := a.Mailbox(c.c).(SelfTester).SelfTest(); !errors.Is(err, c.err) || !slices.Equal(unseen, c.unseen) {
+			t.Errorf("%s: %v, %v", what, unseen, err)
 		}
 	}
-	a.events.w[wordProven] = 1
+	a.events.w[wordProven] = 1 << Unmap
+	if unseen, err := a.Mailbox(MailboxConfig{Coverage: all}).(SelfTester).SelfTest(); err != nil || !slices.Equal(unseen, []Event{Break}) {
+		t.Errorf("shown in C: %v, %v", unseen, err)
+	}
+	a.events.w[wordProven] = proven(sees.Events)
 	m := a.Mailbox(MailboxConfig{By: "C", Coverage: sees})
 	if err := a.Import(m); err != nil {
 		t.Fatal(err)
@@ -52,10 +66,18 @@ func TestMailbox(t *testing.T) {
 	}
 }
 
+// proven are the bits that say so in the page.
+func proven(events []Event) (bits uint64) {
+	for _, e := range events {
+		bits |= 1 << e
+	}
+	return bits
+}
+
 // TestDrainerTells has an event that was posted without Go reach the caches.
 func TestDrainerTells(t *testing.T) {
 	a := testArbiter(t)
-	a.events.w[wordProven] = 1
+	a.events.w[wordProven] = proven(newFake().coverage.Events)
 	if err := a.Import(a.Mailbox(MailboxConfig{Coverage: newFake().coverage})); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +103,7 @@ func TestHeaderAgrees(t *testing.T) {
 	}
 	for name, want := range map[string]uint64{
 		"MAGIC": eventsMagic, "VERSION": eventsVersion, "SLOTS": numSlots, "WANTED": numWanted, "GRANULE": granuleBits,
+		"UNMAP": uint64(Unmap), "MAPOVER": uint64(MapOver), "MOVEAWAY": uint64(MoveAway), "DONTNEED": uint64(DontNeed), "FREE": uint64(Free), "BREAK": uint64(Break),
 	} {
 		m := regexp.MustCompile(`#define WEFT_EVENTS_` + name + ` (?:UINT64_C\()?(0x[0-9a-f]+|[0-9]+)`).FindSubmatch(text)
 		if m == nil {

@@ -235,6 +235,8 @@ func classify(m sys.MappingInfo) Memory {
 		return Shared
 	case m.File != "":
 		return File
+	case m.Data:
+		return Data
 	}
 	return Private
 }

@@ -35,7 +35,7 @@ func (*userfault) Coverage() Coverage {
 	return Coverage{
 		Events:  []Event{Unmap, MapOver, MoveAway, DontNeed, Free, Remove, Break},
 		Callers: []Caller{Library, Raw},
-		Classes: []Memory{Private},
+		Classes: []Memory{Private, Data},
 		Note:    "a hit asks the kernel: about 1 µs for small ranges, 20 µs for 1 MiB",
 	}
 }

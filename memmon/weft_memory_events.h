@@ -5,15 +5,22 @@
  *	weft_events_open();            once, at start: finds the page of events of this process, or makes it. 0, or an errno
  *	weft_events_post(addr, bytes); each time, BEFORE the memory goes (munmap, mremap away or smaller, mmap with MAP_FIXED
  *	                               over it, madvise DONTNEED FREE REMOVE, brk down, shmdt)
- *	weft_events_prove();           after the hooks are in place: unmaps a page through them, and says whether that was posted. 0, or
- *	                               an errno (EPROTO: it was not). Weft takes the word of hooks in C only if this was 0, or if its own
- *	                               probe succeeds (memmon.MailboxConfig)
+ *	weft_events_prove();           after the hooks are in place: has pages go through them in each way, and notes which were posted. 0, or
+ *	                               an errno (EPROTO: not even munmap was). Weft takes the word of hooks in C only for what this
+ *	                               has seen, or what a probe of its own has (memmon.MailboxConfig): hooks that were there may have
+ *	                               been destroyed by others
+ *	weft_events_subscribe(f, arg); has f(addr, bytes, arg) called by each post, in its place and before the memory goes: for libraries
+ *	                               that keep registrations of their own, to tell them what Weft is told (ucm_vm_munmap of UCX, the
+ *	                               notify that libfabric's import gives). For the life of the process; 0, or an errno. It hears what is
+ *	                               posted from C; memmon.Arbiter.Export tells what Go takes away
  *
  * weft_events_post may be called by any thread, in any place: inside of malloc and free, in a signal handler, while another post is
  * interrupted. It takes no lock, allocates nothing, and calls nothing but write(2), to an event descriptor that does not
- * block, when Weft watches memory near by; errno is kept. Before weft_events_open, and in the child of a fork, it does nothing.
+ * block, when Weft watches memory near by, and those who have subscribed, of whom the same is asked: they must not take memory away
+ * through hooks that post, nor end in a post of what they are told (who posts what UCX tells must not have UCX told). errno is kept.
+ * Before weft_events_open, and in the child of a fork, it does nothing.
  *
- * It is one header: each library that includes it has its own pointer to the one page of the process. Linux, GCC or Clang, C99 or C++.
+ * It is one header: each library that includes it has its own pointer to the one page of the process. Linux, GCC or Clang, C99 or C++, with _GNU_SOURCE.
  * The layout is that of memmon/events.go.
  */
 #ifndef WEFT_MEMORY_EVENTS_H
@@ -32,6 +39,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef MREMAP_MAYMOVE
+#error "define _GNU_SOURCE before the first #include, which weft_memory_events.h is not"
+#endif
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -41,12 +51,24 @@
 #define WEFT_EVENTS_VERSION 1
 #define WEFT_EVENTS_SLOTS 1024
 #define WEFT_EVENTS_WANTED 512
+#define WEFT_EVENTS_SUBSCRIBERS 4
+
+/* What was proven: bits of memmon.Event. */
+#define WEFT_EVENTS_UNMAP 0
+#define WEFT_EVENTS_MAPOVER 1
+#define WEFT_EVENTS_MOVEAWAY 2
+#define WEFT_EVENTS_DONTNEED 3
+#define WEFT_EVENTS_FREE 4
+#define WEFT_EVENTS_BREAK 6
 #define WEFT_EVENTS_GRANULE 21 /* 2 MiB */
 
 struct weft_events {
 	uint64_t magic, version, slots, process, wake, proven, unused0[2];
 	uint64_t begun, unused1[7];
-	uint64_t done, unused2[15];
+	uint64_t done, unused2[7];
+	struct {
+		uint64_t tell, arg; /* tell is a function, 0: none, 1: being written */
+	} subscriber[WEFT_EVENTS_SUBSCRIBERS];
 	uint64_t wanted[WEFT_EVENTS_WANTED];
 	uint64_t unused3[1024 - 32 - WEFT_EVENTS_WANTED];
 	struct {
@@ -128,53 +150,137 @@ static inline int weft_events_open(void)
 	return err;
 }
 
+typedef void (*weft_events_tell)(const void *address, size_t bytes, void *arg);
+
+static inline int weft_events_subscribe(weft_events_tell tell, void *arg)
+{
+	struct weft_events *e = weft_events_page;
+	int i;
+	if (!e || !tell)
+		return EINVAL;
+	for (i = 0; i < WEFT_EVENTS_SUBSCRIBERS; i++) {
+		uint64_t none = 0;
+		if (!__atomic_compare_exchange_n(&e->subscriber[i].tell, &none, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			continue;
+		__atomic_store_n(&e->subscriber[i].arg, (uint64_t)(uintptr_t)arg, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&e->subscriber[i].tell, (uint64_t)(uintptr_t)tell, __ATOMIC_SEQ_CST);
+		return 0;
+	}
+	return ENOSPC;
+}
+
+static void weft_events_publish(struct weft_events *e, const void *address, size_t bytes)
+{
+	int i;
+	for (i = 0; i < WEFT_EVENTS_SUBSCRIBERS; i++) {
+		uint64_t tell = __atomic_load_n(&e->subscriber[i].tell, __ATOMIC_ACQUIRE);
+		if (tell > 1)
+			((weft_events_tell)(uintptr_t)tell)(address, bytes, (void *)(uintptr_t)__atomic_load_n(&e->subscriber[i].arg, __ATOMIC_RELAXED));
+	}
+}
+
+/* Wakes Weft if it watches memory near by: it may clean up. */
+static void weft_events_wake(struct weft_events *e, uint64_t from, size_t bytes)
+{
+	uint64_t g, n, last = (from + bytes - 1) >> WEFT_EVENTS_GRANULE;
+	for (g = from >> WEFT_EVENTS_GRANULE, n = 0; g <= last && n < WEFT_EVENTS_WANTED; g++, n++) {
+		if (__atomic_load_n(&e->wanted[g % WEFT_EVENTS_WANTED], __ATOMIC_RELAXED)) {
+			uint64_t wake = __atomic_load_n(&e->wake, __ATOMIC_RELAXED), one = 1;
+			if (wake && syscall(SYS_write, (int)(wake - 1), &one, sizeof one) < 0) { /* full: it is rung */
+			}
+			return;
+		}
+	}
+}
+
 static inline void weft_events_post(const void *address, size_t bytes)
 {
 	struct weft_events *e = weft_events_page;
-	uint64_t from = (uint64_t)(uintptr_t)address, n, g, last;
+	uint64_t from = (uint64_t)(uintptr_t)address, n;
+	int kept = errno;
 	if (!e || !bytes)
 		return;
 	n = __atomic_fetch_add(&e->begun, 1, __ATOMIC_SEQ_CST) % WEFT_EVENTS_SLOTS;
 	__atomic_store_n(&e->slot[n].address, from, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&e->slot[n].bytes, (uint64_t)bytes, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&e->done, 1, __ATOMIC_SEQ_CST);
-	last = (from + bytes - 1) >> WEFT_EVENTS_GRANULE;
-	for (g = from >> WEFT_EVENTS_GRANULE, n = 0; g <= last && n < WEFT_EVENTS_WANTED; g++, n++) {
-		if (__atomic_load_n(&e->wanted[g % WEFT_EVENTS_WANTED], __ATOMIC_RELAXED)) {
-			uint64_t wake = __atomic_load_n(&e->wake, __ATOMIC_RELAXED), one = 1;
-			int kept = errno;
-			if (wake && syscall(SYS_write, (int)(wake - 1), &one, sizeof one) < 0) { /* full: it is rung */
-			}
-			errno = kept;
-			return;
-		}
+	weft_events_wake(e, from, bytes);
+	weft_events_publish(e, address, bytes);
+	errno = kept;
+}
+
+/* Whether a page was posted by one of the events from a number on. */
+static inline int weft_events_posted(struct weft_events *e, uint64_t from, const void *page)
+{
+	uint64_t n, at = (uint64_t)(uintptr_t)page;
+	for (n = from; n < __atomic_load_n(&e->done, __ATOMIC_SEQ_CST) && n - from < WEFT_EVENTS_SLOTS; n++) {
+		uint64_t a = __atomic_load_n(&e->slot[n % WEFT_EVENTS_SLOTS].address, __ATOMIC_SEQ_CST);
+		uint64_t b = __atomic_load_n(&e->slot[n % WEFT_EVENTS_SLOTS].bytes, __ATOMIC_SEQ_CST);
+		if (a <= at && at - a < b)
+			return 1;
 	}
+	return 0;
+}
+
+/* Has a page go in one way, which is called; 1: it was posted, 0: not, or it did not go. */
+static inline int weft_events_try(struct weft_events *e, int event)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int prot = PROT_READ | PROT_WRITE, anonymous = MAP_PRIVATE | MAP_ANONYMOUS, posted;
+	uint64_t before;
+	char *at;
+	void *to;
+	if (event == WEFT_EVENTS_BREAK) {
+		at = (char *)sbrk((intptr_t)page);
+		before = __atomic_load_n(&e->begun, __ATOMIC_SEQ_CST);
+		if (at == (char *)-1 || (char *)sbrk(0) != at + page || sbrk(-(intptr_t)page) == (void *)-1)
+			return 0;
+		return weft_events_posted(e, before, at + page - 1);
+	}
+	at = (char *)mmap(NULL, 2 * page, prot, anonymous, -1, 0);
+	if ((void *)at == MAP_FAILED)
+		return 0;
+	*(volatile char *)at = 1;
+	to = at;
+	before = __atomic_load_n(&e->begun, __ATOMIC_SEQ_CST);
+	switch (event) {
+	case WEFT_EVENTS_UNMAP:
+		to = munmap(at, 2 * page) == 0 ? NULL : MAP_FAILED;
+		break;
+	case WEFT_EVENTS_MAPOVER:
+		to = mmap(at, page, prot, anonymous | MAP_FIXED, -1, 0);
+		break;
+	case WEFT_EVENTS_MOVEAWAY: /* behind it is its other page, so it has to move */
+		to = mremap(at, page, 2 * page, MREMAP_MAYMOVE);
+		break;
+	case WEFT_EVENTS_DONTNEED:
+	case WEFT_EVENTS_FREE:
+		to = madvise(at, page, event == WEFT_EVENTS_FREE ? MADV_FREE : MADV_DONTNEED) == 0 ? at : MAP_FAILED;
+		break;
+	}
+	posted = to != MAP_FAILED && weft_events_posted(e, before, at);
+	if (event == WEFT_EVENTS_MOVEAWAY && to != MAP_FAILED) {
+		munmap(to, 2 * page);
+		munmap(at + page, page);
+	} else if (event != WEFT_EVENTS_UNMAP) {
+		munmap(at, 2 * page);
+	}
+	return posted;
 }
 
 static inline int weft_events_prove(void)
 {
+	static const int all[] = {WEFT_EVENTS_UNMAP, WEFT_EVENTS_MAPOVER, WEFT_EVENTS_MOVEAWAY, WEFT_EVENTS_DONTNEED, WEFT_EVENTS_FREE, WEFT_EVENTS_BREAK};
 	struct weft_events *e = weft_events_page;
-	uint64_t before, n;
-	long page = sysconf(_SC_PAGESIZE);
-	void *at;
+	uint64_t proven = 0;
+	size_t i;
 	if (!e)
 		return EINVAL;
-	at = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (at == MAP_FAILED)
-		return errno;
-	*(volatile char *)at = 1;
-	before = __atomic_load_n(&e->begun, __ATOMIC_SEQ_CST);
-	if (munmap(at, (size_t)page) != 0)
-		return errno;
-	for (n = before; n < __atomic_load_n(&e->done, __ATOMIC_SEQ_CST) && n - before < WEFT_EVENTS_SLOTS; n++) {
-		uint64_t a = __atomic_load_n(&e->slot[n % WEFT_EVENTS_SLOTS].address, __ATOMIC_SEQ_CST);
-		uint64_t b = __atomic_load_n(&e->slot[n % WEFT_EVENTS_SLOTS].bytes, __ATOMIC_SEQ_CST);
-		if (a <= (uint64_t)(uintptr_t)at && (uint64_t)(uintptr_t)at < a + b) {
-			__atomic_store_n(&e->proven, 1, __ATOMIC_SEQ_CST);
-			return 0;
-		}
-	}
-	return EPROTO;
+	for (i = 0; i < 8 * (sizeof all / sizeof *all); i++) /* again: one is lost if others post more than can be remembered */
+		if (!(proven >> all[i / 8] & 1) && weft_events_try(e, all[i / 8]))
+			proven |= UINT64_C(1) << all[i / 8];
+	__atomic_store_n(&e->proven, proven, __ATOMIC_SEQ_CST);
+	return proven >> WEFT_EVENTS_UNMAP & 1 ? 0 : EPROTO;
 }
 
 #endif

@@ -19,6 +19,7 @@ type MappingInfo struct {
 	Shared    bool
 	File      string // path; empty: anonymous. A name in brackets is not a file
 	SystemV   bool   // shmat(2)
+	Data      bool   // of the data segment, which brk(2) moves: "[heap]"
 }
 
 var errMaps = errors.New("sys: list of mappings")
@@ -82,6 +83,7 @@ func parseMapping(line string) (MappingInfo, error) {
 	m := MappingInfo{Addr: low, Len: high - low, Readable: fields[1][0] == 'r', Writable: fields[1][1] == 'w', Shared: fields[1][3] == 's'}
 	if len(fields) > 5 {
 		m.File = strings.Join(fields[5:], " ")
+		m.Data = m.File == "[heap]"
 		if strings.HasPrefix(m.File, "[") {
 			m.File = ""
 		}
