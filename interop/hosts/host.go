@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/mrcache"
 	"github.com/weft-fabric/weft/internal/pinnic"
@@ -52,8 +53,6 @@ type Report struct {
 	Monitor, State, Why string   // of memmon's status
 	Hooks               []string // whose hooks it has found
 	Rows                map[string]Row
-	Events              uint64 // that were made
-	Seen                uint64 // by the middleware meanwhile
 	Own                 string // what its own test says, before Weft began and at the end; empty: it is content, or has none
 }
 
@@ -62,6 +61,7 @@ type Row struct {
 	Rounds  int
 	Carries map[string]int // what the wire carried afterwards: OLD, NEW, a mixture
 	Hits    uint64         // of registrations before the event
+	Seen    uint64         // by the middleware, while the events were made
 }
 
 // Main plays for one mode, as many rounds as the second argument says.
@@ -130,19 +130,25 @@ func (h Host) play(r *Report, forced bool, rounds int) (err error) {
 		return errors.Join(err, card.Close(), far.Close())
 	}
 	defer func() { err = errors.Join(err, cache.Close(), card.Close(), far.Close()) }()
-	p := &player{calls: h.Calls, forced: forced, card: card, far: far, cache: cache}
-	before := h.Seen()
+	p := &player{Host: h, forced: forced, card: card, far: far, cache: cache}
 	r.Rows = map[string]Row{}
 	for name, happen := range happenings {
 		if r.Rows[name], err = p.row(happen, rounds); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	r.Events, r.Seen = p.events, h.Seen()-before
 	s := memmon.Process().Status()
 	r.Monitor, r.State, r.Hooks = s.Monitor, s.State.String(), s.Hooks
 	if s.Why != nil {
 		r.Why = s.Why.Error()
 	}
 	return nil
+}
+
+// Storm is what the program storm prints, as JSON.
+type Storm struct {
+	Longest time.Duration // an operation took
+	Stats   mrcache.Stats
+	Events  uint64 // that were posted
+	State   string // of the monitor
 }

@@ -20,12 +20,11 @@ const (
 
 // player plays events with memory of the C library.
 type player struct {
-	calls  Calls
+	Host
 	forced bool
 	card   *pinnic.Card
 	far    *net.TCPConn
 	cache  *mrcache.Cache[pinnic.Handle]
-	events uint64
 }
 
 // happening is a way in which memory becomes other memory.
@@ -120,7 +119,7 @@ func (p *player) row(h happening, rounds int) (Row, error) {
 	r := Row{Carries: map[string]int{}}
 	taken := 0
 	for r.Rounds < rounds {
-		carries, hits, err := p.round(h)
+		err := p.round(h, &r)
 		if errors.Is(err, errTaken) && taken < mostTaken {
 			taken++
 			continue
@@ -129,8 +128,6 @@ func (p *player) row(h happening, rounds int) (Row, error) {
 		}
 		taken = 0
 		r.Rounds++
-		r.Hits += hits
-		r.Carries[carries]++
 	}
 	return r, nil
 }
@@ -138,28 +135,32 @@ func (p *player) row(h happening, rounds int) (Row, error) {
 var errBefore = errors.New("the wire carries something else before anything has happened")
 
 // round sends memory twice, has it become other memory, and sends that.
-func (p *player) round(h happening) (carries string, hits uint64, err error) {
-	at, err := h.get(p.calls)
+func (p *player) round(h happening, r *Row) error {
+	at, err := h.get(p.Calls)
 	if err != nil {
-		return "", 0, err
+		return err
 	}
 	fill(at, 'O')
-	before := p.cache.Stats().Hits
+	hits := p.cache.Stats().Hits
 	for range 2 { // the second time it is known
-		if carries, err = p.send(at); err != nil || carries != "OLD" {
-			return "", 0, errors.Join(err, errBefore)
+		if carries, err := p.send(at); err != nil || carries != "OLD" {
+			return errors.Join(err, errBefore)
 		}
 	}
-	hits = p.cache.Stats().Hits - before
-	p.events++
-	if err := h.lose(p.calls, at); err != nil {
-		return "", 0, err
+	hits, seen := p.cache.Stats().Hits-hits, p.Seen()
+	if err := h.lose(p.Calls, at); err != nil {
+		return err
 	}
+	seen = p.Seen() - seen
 	fill(at, 'N')
-	if carries, err = p.send(at); err != nil {
-		return "", 0, err
+	carries, err := p.send(at)
+	if err != nil {
+		return err
 	}
-	return carries, hits, h.give(p.calls, at)
+	r.Hits += hits
+	r.Seen += seen
+	r.Carries[carries]++
+	return h.give(p.Calls, at)
 }
 
 func fill(at uint64, with byte) {
