@@ -84,8 +84,13 @@ func TestMemory(t *testing.T) {
 	if string(v.Bytes()) != "\x00234\x00" || a.d.Stats().Views != 1 {
 		t.Errorf("view: %q, %+v", v.Bytes(), a.d.Stats())
 	}
+	kind := memmon.Mapped(v.Bytes(), v)
+	held := kind.Generation()
 	v.Release()
 	v.Release()
+	if kind.Generation() == held {
+		t.Error("a view that was released is the memory that it was")
+	}
 	if v.Bytes() != nil || a.d.Stats().Views != 0 {
 		t.Errorf("released view: %q, %+v", v.Bytes(), a.d.Stats())
 	}

@@ -80,7 +80,8 @@ func (m *Memory) Close() error {
 	return m.closeErr
 }
 
-// View is a peer's memory, readable in place.
+// View is a peer's memory, readable in place. It owns it in the sense of memmon.Owner: memmon.Mapped(v.Bytes(), v) is the Kind of a segment that
+// sends what a peer's memory holds, and its registration ends with the view.
 type View struct {
 	inner    provider.View
 	released atomic.Bool
@@ -92,6 +93,14 @@ func (v *View) Bytes() []byte {
 		return nil
 	}
 	return v.inner.Bytes()
+}
+
+// Generation changes with Release.
+func (v *View) Generation() uint64 {
+	if v.released.Load() {
+		return 1
+	}
+	return 0
 }
 
 // Release gives the view back: its bytes must not be touched any more. More than once is harmless.

@@ -46,6 +46,7 @@ func buildHost(t *testing.T, name string, flags ...string) string {
 type company struct {
 	program string
 	env     []string
+	args    []string
 	needs   []testutil.Capability
 	owner   string // of the hooks of munmap, a part of its path
 	broken  bool   // another one has destroyed the hooks of brk
@@ -74,7 +75,7 @@ func companies(t *testing.T, poster string) map[string]company {
 		},
 		"UCX": {program: "ucx", needs: []testutil.Capability{ucxHeaders}, owner: "/libucm.so"},
 		"UCX with a patcher": { // to whom UCX listens through Weft
-			program: "ucx", env: []string{"LD_PRELOAD=" + poster, "UCX_EVENTS=external"}, needs: []testutil.Capability{ucxHeaders}, owner: poster, broken: true,
+			program: "ucx", env: []string{"LD_PRELOAD=" + poster}, args: []string{"external"}, needs: []testutil.Capability{ucxHeaders}, owner: poster, broken: true,
 		},
 	}
 }
@@ -109,7 +110,7 @@ func TestSoakCompany(t *testing.T) {
 
 func (c company) run(t *testing.T, program, mode string, rounds int) (r hosts.Report) {
 	t.Helper()
-	p := testutil.Start(t, "", c.env, program, mode, strconv.Itoa(rounds))
+	p := testutil.Start(t, "", c.env, program, append([]string{mode, strconv.Itoa(rounds)}, c.args...)...)
 	if err := p.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, p.Output())
 	}

@@ -262,7 +262,7 @@ func (w *watcher) Coverage() memmon.Coverage {
 	}
 }
 
-func (w *watcher) SelfTest() error { return nil }
+func (w *watcher) SelfTest() ([]memmon.Event, error) { return nil, nil }
 func (w *watcher) Stop() error     { return nil }
 func (w *watcher) Err() error      { return nil }
 

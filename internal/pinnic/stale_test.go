@@ -85,7 +85,7 @@ func (monitor) Name() string                             { return "of the test" 
 func (monitor) Start(func(memmon.Range)) error           { return nil }
 func (monitor) Stop() error                              { return nil }
 func (monitor) Err() error                               { return nil }
-func (monitor) SelfTest() error                          { return nil }
+func (monitor) SelfTest() ([]memmon.Event, error)        { return nil, nil }
 func (monitor) Watch(memmon.Range) (memmon.Watch, error) { return watch{}, nil }
 
 func (monitor) Coverage() memmon.Coverage {

@@ -64,7 +64,7 @@ type Row struct {
 	Seen    uint64         // by the middleware, while the events were made
 }
 
-// Main plays for one mode, as many rounds as the second argument says.
+// Main plays for the mode that the first argument names, as many rounds as the second says. A third is the program's.
 func Main(h Host) {
 	if err := h.main(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[0], err)
@@ -75,7 +75,7 @@ func Main(h Host) {
 var errUsage = errors.New("usage: MODE ROUNDS")
 
 func (h Host) main(args []string, out io.Writer) (err error) {
-	if len(args) != 2 {
+	if len(args) < 2 {
 		return errUsage
 	}
 	rounds, err := strconv.Atoi(args[1])

@@ -50,7 +50,7 @@ func main() {
 		Calls: libc.New(),
 		Start: func() error {
 			if r := C.start(); r != 0 {
-				return fmt.Errorf("Open MPI: error %d; has it hooks? (a pml or mtl that needs them: OMPI_MCA_pml=ucx)", int(r))
+				return fmt.Errorf("start of Open MPI: error %d; has it hooks? (a pml or mtl that needs them: OMPI_MCA_pml=ucx)", int(r))
 			}
 			return nil
 		},

@@ -1,7 +1,7 @@
 //go:build peers
 
-// The program ucx has UCX's memory hooks, whose events a handler posts. With UCX_EVENTS=external in the environment it tells UCX that others watch
-// memory, and passes on what is posted to Weft.
+// The program ucx has UCX's memory hooks, whose events a handler posts. With a third argument, external, it tells UCX that others watch memory, and passes
+// on what is posted to Weft.
 package main
 
 /*
@@ -47,6 +47,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/weft-fabric/weft/interop/hosts"
 	"github.com/weft-fabric/weft/interop/hosts/libc"
@@ -59,7 +60,7 @@ var (
 )
 
 func main() {
-	external := os.Getenv("UCX_EVENTS") == "external"
+	external := slices.Contains(os.Args, "external")
 	hosts.Main(hosts.Host{
 		Calls:   libc.New(),
 		Start:   func() error { return start(external) },
@@ -75,7 +76,7 @@ func start(external bool) error {
 		others = 1
 	}
 	if r := C.start(others); r != 0 {
-		return fmt.Errorf("UCX: error %d", int(r))
+		return fmt.Errorf("start of UCX: error %d", int(r))
 	}
 	memmon.Process().Export(func(r memmon.Range) { C.goes(C.uintptr_t(r.Addr), C.size_t(r.Len)) })
 	if !external {
