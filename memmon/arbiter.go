@@ -125,6 +125,16 @@ func (a *Arbiter) tell(r Range) {
 	}
 }
 
+// drain tells the caches what others than Go have told since the last time. One goroutine calls it.
+func (a *Arbiter) drain() {
+	a.events.drain(a.tell)
+	if s := a.serving.Load(); s != nil {
+		if m, ok := s.monitor.(interface{ drain(func(Range)) }); ok {
+			m.drain(a.tell)
+		}
+	}
+}
+
 func (a *Arbiter) attached() []*sink {
 	if l := a.sinks.Load(); l != nil {
 		return *l
@@ -281,7 +291,7 @@ func (a *Arbiter) Status() Status {
 	a.mu.Lock()
 	s := a.status
 	a.mu.Unlock()
-	s.Disabled, s.Caches, s.Events = a.off.Load(), len(a.attached()), a.events.now()
+	s.Disabled, s.Caches, s.Events = a.off.Load(), len(a.attached()), a.events.count()
 	s.Others, s.Alone = a.events.others, a.alone
 	if s.Monitor == "" {
 		s.Monitor = nameOf(nil)

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-fabric/weft/internal/sys"
 )
 
-// drainer tells the caches of events that were posted from C. It sleeps in the kernel.
+// drainer tells the caches of events that were posted from C, or heard by a thread that is not Go's. It sleeps in the kernel.
 type drainer struct {
 	file *os.File
 	done chan struct{}
@@ -29,7 +29,7 @@ func (d *drainer) run(a *Arbiter) {
 		if _, err := d.file.Read(b[:]); err != nil {
 			return
 		}
-		a.events.drain(a.tell)
+		a.drain()
 	}
 }
 

@@ -3,7 +3,6 @@ package memmon
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"sync/atomic"
 
 	"github.com/weft-fabric/weft/internal/shmem"
@@ -21,39 +20,47 @@ const (
 	wordProcess = 3  // the process whose memory it is about: a child of fork has another
 	wordWake    = 4  // 1 + a descriptor (eventfd) to write to if somebody is interested; 0: none
 	wordProven  = 5  // bits of Event: posters in C have seen by themselves that their hooks see these
-	wordBegun   = 8  // posts that have begun; a cache line each
-	wordDone    = 16 // posts that are done
+	wordBegun   = 8  // posts that have begun
+	wordLost    = 9  // posts that found their slot taken
+	wordDone    = 16 // posts that are done, lost ones too; another cache line
 	// 24 to 31: four who have subscribed in C, a function and its argument each; only posters in C can call them.
 	wordWanted  = 32 // how many ranges are watched in each granule
 	numWanted   = 512
-	wordFirst   = 1024 // the slots, each of an address and a length
+	wordFirst   = 1024 // the slots
 	numSlots    = 1024
-	eventsWords = wordFirst + 2*numSlots
+	slotWords   = 4 // address, length, turn, nothing
+	eventsWords = wordFirst + slotWords*numSlots
 	eventsBytes = 8 * eventsWords
 
-	granuleBits = 21 // 2 MiB
+	// A slot's turn is 1 + the number of the event that it holds, with this bit while that is being written.
+	writing = 1 << 63
 
-	// How often a hit looks again if somebody is posting at this very moment; in the end it lets others run between the looks. That is
-	// cheaper than what a miss costs.
-	inFlightLooks = 64
-	patientLooks  = 32
+	granuleBits = 21 // 2 MiB
 )
 
 // eventsName is how the page is found in /proc/self/maps.
 const eventsName = "weft-memory-events"
 
-// events are the memory events of this process, told by whoever sees them. Posting takes no lock and calls nothing, so that hooks
-// can do it.
+// events are the memory events of this process, told by whoever sees them, before the memory goes. Posting takes no lock and calls nothing, so
+// that hooks can do it.
+//
+// A post is not told until its slot has its turn: until then its memory has not gone. Many may post at once, and be stopped in the middle for
+// any time, by a signal, a debugger, or for ever; who comes round the ring to a slot that is being written does not wait, but counts itself as
+// lost: then nobody knows any more what has gone, and everything is invalid.
 type events struct {
 	w       []uint64
 	wake    sys.Eventfd
-	others  bool   // another copy of Weft, or hooks in C, have made the page
-	drained uint64 // the reader's
+	others  bool  // another copy of Weft, or hooks in C, have made the page
+	drained trail // the reader's
 }
 
 // newEvents makes a page in memory of the heap, for an arbiter that only Go posts to.
 func newEvents() (*events, error) {
-	e := &events{w: make([]uint64, eventsWords)}
+	return newEventsOf(numSlots)
+}
+
+func newEventsOf(slots int) (*events, error) {
+	e := &events{w: make([]uint64, wordFirst+slotWords*slots)}
 	return e, e.format()
 }
 
@@ -79,14 +86,33 @@ func (e *events) close() error {
 // post says that memory goes away, before it does.
 func (e *events) post(r Range) {
 	n := atomic.AddUint64(&e.w[wordBegun], 1) - 1
-	slot := e.w[wordFirst+2*(n%numSlots):]
-	atomic.StoreUint64(&slot[0], r.Addr)
-	atomic.StoreUint64(&slot[1], r.Len)
+	told := e.write(n, r)
+	if !told {
+		atomic.AddUint64(&e.w[wordLost], 1)
+	}
 	atomic.AddUint64(&e.w[wordDone], 1)
-	if e.wanted(r) {
+	if !told || e.wanted(r) {
 		_ = e.wake.Ring()
 	}
 }
+
+// write takes the slot of event n and fills it; false if somebody is writing there, or has been faster by a lap.
+func (e *events) write(n uint64, r Range) bool {
+	slot := e.slot(n)
+	was := atomic.LoadUint64(&slot[2])
+	if was&writing != 0 || was > n || !atomic.CompareAndSwapUint64(&slot[2], was, (n+1)|writing) {
+		return false
+	}
+	atomic.StoreUint64(&slot[0], r.Addr)
+	atomic.StoreUint64(&slot[1], r.Len)
+	atomic.StoreUint64(&slot[2], n+1)
+	return true
+}
+
+// slots is how many events can be remembered.
+func (e *events) slots() uint64 { return uint64(len(e.w)-wordFirst) / slotWords }
+
+func (e *events) slot(n uint64) []uint64 { return e.w[wordFirst+slotWords*(n%e.slots()):] }
 
 // granules calls f for the granules of a range until it returns false.
 func granules(r Range, f func(i uint64) bool) {
@@ -116,80 +142,6 @@ func (e *events) wanted(r Range) (is bool) {
 		return !is
 	})
 	return is
-}
-
-// now is how many events have been told, for who begins to watch. One that is being told comes after.
-func (e *events) now() uint64 { return atomic.LoadUint64(&e.w[wordDone]) }
-
-// answer is what can be said of a range.
-type answer uint8
-
-const (
-	same    answer = iota // nothing was told of it
-	unsure                // an event is being told, or there have been more than can be remembered
-	changed               // something was told of it
-)
-
-// look says what was told of the range by the events from seen on, and how many there have been.
-func (e *events) look(seen uint64, r Range) (uint64, answer) {
-	for i := range inFlightLooks {
-		done := atomic.LoadUint64(&e.w[wordDone])
-		// A poster counts itself in begun before it writes a slot, so if the two are equal nobody writes.
-		if atomic.LoadUint64(&e.w[wordBegun]) == done {
-			return done, e.asked(seen, done, r)
-		}
-		if i >= inFlightLooks-patientLooks {
-			runtime.Gosched()
-		}
-	}
-	return seen, unsure
-}
-
-// asked is look at the events seen..done.
-func (e *events) asked(seen, done uint64, r Range) answer {
-	told := same
-	if !e.scan(seen, done, func(event Range) bool {
-		if event.Overlaps(r) {
-			told = changed
-		}
-		return told == same
-	}) && told == same {
-		return unsure
-	}
-	return told
-}
-
-// scan gives the events from..to to f until it returns false; scan is false then, and if an event is not there any more.
-func (e *events) scan(from, to uint64, f func(Range) bool) bool {
-	if to-from > numSlots { // also if from is beyond to
-		return false
-	}
-	for ; from != to; from++ {
-		slot := e.w[wordFirst+2*(from%numSlots):]
-		event := Range{atomic.LoadUint64(&slot[0]), atomic.LoadUint64(&slot[1])}
-		if atomic.LoadUint64(&e.w[wordBegun])-from > numSlots || !f(event) {
-			return false
-		}
-	}
-	return true
-}
-
-// drain gives the events since the last drain to f; everything if they cannot be told any more.
-func (e *events) drain(f func(Range)) {
-	from, to := e.drained, atomic.LoadUint64(&e.w[wordDone])
-	for range inFlightLooks {
-		if atomic.LoadUint64(&e.w[wordBegun]) == to {
-			e.drained = to
-			if !e.scan(from, to, func(r Range) bool { f(r); return true }) {
-				f(Everything)
-			}
-			return
-		}
-		runtime.Gosched()
-		to = atomic.LoadUint64(&e.w[wordDone])
-	}
-	e.drained = to
-	f(Everything)
 }
 
 // eventsOf is a page in mapped memory.

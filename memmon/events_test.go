@@ -19,10 +19,21 @@ func testEvents(t *testing.T) *events {
 	return e
 }
 
+// small is a page of few slots, which are soon used again.
+func small(t *testing.T, slots int) *events {
+	t.Helper()
+	e, err := newEventsOf(slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.close() })
+	return e
+}
+
 func TestEvents(t *testing.T) {
 	e := testEvents(t)
 	r := Range{0x10000, 0x1000}
-	seen := e.now()
+	seen := e.start()
 	check := func(what string, want answer) {
 		t.Helper()
 		now, got := e.look(seen, r)
@@ -37,7 +48,7 @@ func TestEvents(t *testing.T) {
 	check("neighbours", same)
 	e.post(Range{0x10fff, 1})
 	check("its last byte", changed)
-	seen = e.now()
+	seen = e.start()
 	for range numSlots {
 		e.post(Range{0, 1})
 	}
@@ -46,11 +57,122 @@ func TestEvents(t *testing.T) {
 		e.post(Range{0, 1})
 	}
 	check("more than can be remembered", unsure)
-	seen = e.now()
-	e.w[wordBegun]++ // a poster that has stopped in the middle
-	check("somebody is posting", unsure)
-	e.w[wordDone]++
-	check("an event of old words", same)
+	seen = trail{seen: e.count() + 1}
+	check("what comes later", unsure)
+}
+
+// TestEventsInTheMiddle has posters stop at each step of a post: what they tell has not gone yet, and is not forgotten.
+func TestEventsInTheMiddle(t *testing.T) {
+	r := Range{0x10000, 0x1000}
+	for _, taken := range []bool{false, true} {
+		e := small(t, 4)
+		e.post(Range{1, 1})
+		before := e.start()
+		e.w[wordBegun]++ // a poster begins
+		slot := e.slot(1)
+		if taken {
+			slot[2] = 2 | writing
+		}
+		late := e.start()
+		if late.seen != 1 {
+			t.Errorf("who comes now begins to look at %d", late.seen)
+		}
+		e.post(Range{2, 1})
+		for _, seen := range []trail{before, late} {
+			now, got := e.look(seen, r)
+			if got != same || now.seen != 1 {
+				t.Errorf("while it is told: %d, looked up to %d", got, now.seen)
+			}
+			slot[0], slot[1], slot[2] = r.Addr, r.Len, 2
+			if _, got := e.look(now, r); got != changed {
+				t.Errorf("then: %d", got)
+			}
+			slot[2] = 0
+			if taken {
+				slot[2] = 2 | writing
+			}
+		}
+		// A lap later its slot is needed.
+		for range 3 {
+			e.post(Range{2, 1})
+		}
+		if _, got := e.look(e.start(), r); got != same {
+			t.Error("nothing was told since just now")
+		}
+		if _, got := e.look(before, r); got != unsure {
+			t.Errorf("more was told than can be remembered: %d", got)
+		}
+		lost := uint64(0)
+		if taken {
+			lost = 1
+		}
+		if e.w[wordLost] != lost {
+			t.Errorf("%d lost", e.w[wordLost])
+		}
+		at := e.start()
+		if taken { // the stopped one goes on: nobody else has its slot
+			continue
+		}
+		if e.write(1, r) {
+			t.Error("who was overtaken by a lap has written over a newer event")
+		}
+		atomic.AddUint64(&e.w[wordLost], 1) // as post does then
+		if _, got := e.look(at, r); got != unsure {
+			t.Errorf("what was lost: %d", got)
+		}
+	}
+}
+
+// TestSoakEventsCrowd has many posters in few slots, and asks after what each has posted: once it has, nobody is told that nothing has happened.
+func TestSoakEventsCrowd(t *testing.T) {
+	for _, slots := range []int{1, 2, 8, 64} {
+		e := small(t, slots)
+		const posters = 6
+		var gone [posters]atomic.Uint64 // rounds that were posted
+		var stop atomic.Bool
+		var all sync.WaitGroup
+		at := func(i int) Range { return Range{uint64(i+1) << 20, 4096} }
+		for i := range posters {
+			all.Go(func() {
+				for n := 0; !stop.Load(); n++ {
+					e.post(at(i))
+					gone[i].Add(1)
+					if n%3 == i%3 {
+						runtime.Gosched()
+					}
+				}
+			})
+		}
+		var answers [3]int
+		for n := range testutil.Count(t, 20_000, 5_000_000) {
+			i := n % posters
+			tr := e.start()
+			had := gone[i].Load()
+			for range n % 5 {
+				runtime.Gosched()
+			}
+			went := gone[i].Load() >= had+2 // from beginning to end, since the trail began
+			_, got := e.look(tr, at(i))
+			answers[got]++
+			if went && got == same {
+				t.Errorf("%d slots: what went in round %d was not seen", slots, n)
+				break
+			}
+			if _, got := e.look(tr, Range{1 << 60, 1}); got == changed {
+				t.Errorf("%d slots: what nobody told of has changed", slots)
+				break
+			}
+		}
+		stop.Store(true)
+		all.Wait()
+		t.Logf("%d slots: same %d, unsure %d, changed %d; %d of %d posts lost", slots, answers[same], answers[unsure], answers[changed], e.w[wordLost], e.count())
+		if e.w[wordBegun] != e.w[wordDone] {
+			t.Errorf("%d begun, %d done", e.w[wordBegun], e.w[wordDone])
+		}
+		if n, got := e.look(e.start(), at(0)); got != same || n.seen != e.count() {
+			t.Errorf("afterwards: %d, %+v", got, n)
+		}
+	}
 }
 
 func TestEventsWanted(t *testing.T) {
@@ -125,7 +247,7 @@ func TestEventsBeside(t *testing.T) {
 	})
 	valid := 0
 	for n := range uint64(testutil.Count(t, 5000, 500000)) {
-		seen := e.now()
+		seen := e.start()
 		asked.Store(n + 1)
 		for told.Load() != n+1 {
 			runtime.Gosched()

@@ -37,13 +37,13 @@ func (m *mailbox) Coverage() Coverage         { return m.c.Coverage }
 func (*mailbox) Start(func(Range)) error      { return nil }
 func (*mailbox) Stop() error                  { return nil }
 func (*mailbox) Err() error                   { return nil }
-func (m *mailbox) Watch(Range) (Watch, error) { return told{}, nil }
+func (m *mailbox) Watch(Range) (Watch, error) { return believed{}, nil }
 
-// told is always valid: the arbiter looks at the events.
-type told struct{}
+// believed is always valid: the arbiter looks at the events.
+type believed struct{}
 
-func (told) Valid() bool { return true }
-func (told) Close()      {}
+func (believed) Valid() bool { return true }
+func (believed) Close()      {}
 
 var errUnproven = errors.New("nobody has shown that the events are posted: no Probe, and no weft_events_prove in C")
 
@@ -84,7 +84,7 @@ func (m *mailbox) shown(e Event) (bool, error) {
 
 // probe plays an event and says whether it was posted.
 func (m *mailbox) probe(e Event) (told bool, err error) {
-	before := m.e.now()
+	before := m.e.start()
 	r, err := m.c.Probe(e)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return true, nil
@@ -92,7 +92,7 @@ func (m *mailbox) probe(e Event) (told bool, err error) {
 	if err != nil || r.Len == 0 {
 		return false, err
 	}
-	m.e.scan(before, atomic.LoadUint64(&m.e.w[wordDone]), func(o Range) bool {
+	m.e.follow(before, func(o Range) bool {
 		told = o.Contains(r)
 		return !told
 	})

@@ -92,7 +92,8 @@ type observed struct {
 	s     *serving
 	watch Watch
 	r     Range
-	seen  atomic.Uint64 // events that were looked at
+	seen  atomic.Uint64 // events that were looked at: the trail's
+	lost  uint64        // the trail's
 	said  atomic.Uint32 // the answer that Valid has given last; a bad one stays
 }
 
@@ -114,8 +115,9 @@ func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
 
 // observe begins to look at whole pages.
 func (a *Arbiter) observe(s *serving, r Range) (*observed, error) {
-	p := &observed{a: a, s: s, r: r}
-	p.seen.Store(a.events.now())
+	t := a.events.start()
+	p := &observed{a: a, s: s, r: r, lost: t.lost}
+	p.seen.Store(t.seen)
 	a.events.want(r, 1)
 	w, err := s.monitor.Watch(r)
 	if err == nil {
@@ -129,7 +131,7 @@ func (a *Arbiter) observe(s *serving, r Range) (*observed, error) {
 	return nil, fmt.Errorf("%s: %v: %w: %w", s.monitor.Name(), r, ErrUnanswered, err)
 }
 
-// Valid asks the events, the monitor, and the events again: the monitor's answer may be of a moment at which an event was being told.
+// Valid asks the monitor, and the events before that and after: the monitor's answer may be of a moment before one that was told meanwhile.
 func (p *observed) Valid() bool { return p.ask() == same }
 
 // Changed asks once more: what nobody could tell a moment ago is mostly known now.
@@ -156,13 +158,14 @@ func (p *observed) all() answer {
 	if p.s.over.Load() {
 		return unsure
 	}
-	if a := p.told(); a != same {
+	a := p.told()
+	switch {
+	case a == changed:
 		return a
+	case !p.watch.Valid():
+		return max(a, p.why())
 	}
-	if !p.watch.Valid() {
-		return p.why()
-	}
-	return p.told()
+	return max(a, p.told())
 }
 
 // again is the answer of somebody who was unsure: nothing makes it same.
@@ -178,10 +181,10 @@ func (p *observed) why() answer {
 
 // told is what the events say.
 func (p *observed) told() answer {
-	seen := p.seen.Load()
-	now, a := p.a.events.look(seen, p.r)
-	if a == same && now != seen {
-		p.seen.CompareAndSwap(seen, now)
+	t := trail{p.seen.Load(), p.lost}
+	now, a := p.a.events.look(t, p.r)
+	if a == same && now != t {
+		p.seen.CompareAndSwap(t.seen, now.seen)
 	}
 	return a
 }

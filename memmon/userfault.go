@@ -11,11 +11,14 @@ import (
 	"github.com/weft-fabric/weft/internal/sys"
 )
 
-// userfault is the monitor that asks the kernel: userfaultfd(2). What it hears its thread posts like any other poster of events; so a hit
-// sees it there, and here only asks whether the addresses still are those that were watched.
+// userfault is the monitor that asks the kernel: userfaultfd(2). A hit looks at what its thread has heard, asks the kernel whether the addresses still
+// are those that were watched, and looks again.
 type userfault struct {
-	e    *events
-	fd   atomic.Pointer[sys.Userfault]
+	wake    sys.Eventfd // of the arbiter
+	fd      atomic.Pointer[sys.Userfault]
+	heard   heard
+	drained uint64
+
 	mu   sync.Mutex // of watches; held during calls of the kernel that unmapping threads wait for nothing of
 	list []*userfaultWatch
 }
@@ -26,7 +29,7 @@ func newUserfault(e *events) (Monitor, error) {
 	if err := sys.CanUserfault(); err != nil {
 		return nil, fmt.Errorf("%w (the kernel needs 5.11, and vm.unprivileged_userfaultfd or none of seccomp's filters on it)", err)
 	}
-	return &userfault{e: e}, nil
+	return &userfault{wake: e.wake}, nil
 }
 
 func (*userfault) Name() string { return "userfaultfd" }
@@ -40,17 +43,18 @@ func (*userfault) Coverage() Coverage {
 	}
 }
 
-// Start ignores gone: the arbiter hears of events as of those of any poster.
+// Start ignores gone: the arbiter drains what is heard.
 func (u *userfault) Start(func(Range)) error {
-	fd, err := sys.NewUserfault(sys.EventWords{
-		Begun: &u.e.w[wordBegun], Done: &u.e.w[wordDone], Slots: u.e.w[wordFirst : wordFirst+2*numSlots], Wake: u.e.wake,
-	})
+	fd, err := sys.NewUserfault(u.heard.words(u.wake))
 	if err != nil {
 		return err
 	}
 	u.fd.Store(fd)
 	return nil
 }
+
+// drain gives what was heard to f. One goroutine calls it.
+func (u *userfault) drain(f func(Range)) { u.drained = u.heard.drain(u.drained, f) }
 
 func (u *userfault) Stop() error {
 	if fd := u.fd.Swap(nil); fd != nil {
@@ -71,8 +75,9 @@ type userfaultWatch struct {
 	u    *userfault
 	fd   *sys.Userfault
 	r    Range
-	dead atomic.Bool
-	busy atomic.Bool // the kernel could not say
+	seen atomic.Uint64 // of what was heard
+	dead atomic.Uint32 // the answer that stays: the addresses were found to be others, or nobody could say
+	said atomic.Uint32 // the last answer
 }
 
 func (u *userfault) Watch(r Range) (Watch, error) {
@@ -87,37 +92,69 @@ func (u *userfault) Watch(r Range) (Watch, error) {
 	defer u.mu.Unlock()
 	// Memory that was mapped again at these addresses is watched from now on: who watched what was there before must not take it for that.
 	for _, o := range u.list {
-		if o.r.Overlaps(r) && !o.watched() {
-			o.dead.Store(true)
+		if o.r.Overlaps(r) && o.dead.Load() == uint32(same) {
+			o.dead.Store(uint32(o.watched()))
 		}
 	}
+	w := &userfaultWatch{u: u, fd: fd, r: r}
+	w.seen.Store(u.heard.now())
 	if err := fd.Watch(r.Addr, r.Len); err != nil {
 		return nil, err
 	}
-	w := &userfaultWatch{u: u, fd: fd, r: r}
 	u.list = append(u.list, w)
 	return w, nil
 }
 
-func (w *userfaultWatch) Valid() bool { return !w.dead.Load() && w.fd.Err() == nil && w.watched() }
+func (w *userfaultWatch) Valid() bool {
+	a := w.ask()
+	w.said.Store(uint32(a))
+	return a == same
+}
+
+// unsure says that the last false Valid was for want of an answer.
+func (w *userfaultWatch) unsure() bool { return answer(w.said.Load()) == unsure }
+
+func (w *userfaultWatch) ask() answer {
+	if a := answer(w.dead.Load()); a != same {
+		return a
+	}
+	if w.fd.Err() != nil {
+		return unsure
+	}
+	if a := w.told(); a != same {
+		return a
+	}
+	if a := w.watched(); a != same {
+		return a
+	}
+	return w.told()
+}
+
+// told is what the thread has heard.
+func (w *userfaultWatch) told() answer {
+	seen := w.seen.Load()
+	now, a := w.u.heard.look(seen, w.r)
+	if a == same && now != seen {
+		w.seen.CompareAndSwap(seen, now)
+	}
+	return a
+}
 
 // kernelBusy is how often the kernel is asked again, which says nothing while somebody is changing any mapping of the process.
 const kernelBusy = 32
 
-// unsure says that the last false Valid was for want of an answer.
-func (w *userfaultWatch) unsure() bool { return !w.dead.Load() && (w.busy.Load() || w.fd.Err() != nil) }
-
-func (w *userfaultWatch) watched() bool {
+func (w *userfaultWatch) watched() answer {
 	for range kernelBusy {
 		is, busy := w.fd.Watched(w.r.Addr, w.r.Len)
-		if !busy {
-			w.busy.Store(false)
-			return is
+		switch {
+		case is:
+			return same
+		case !busy:
+			return changed
 		}
 		runtime.Gosched()
 	}
-	w.busy.Store(true)
-	return false
+	return unsure
 }
 
 // Close stops to watch the parts of the range that nobody else watches.

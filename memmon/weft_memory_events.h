@@ -50,6 +50,7 @@
 #define WEFT_EVENTS_MAGIC UINT64_C(0x53544e5645544657)
 #define WEFT_EVENTS_VERSION 1
 #define WEFT_EVENTS_SLOTS 1024
+#define WEFT_EVENTS_WRITING (UINT64_C(1) << 63)
 #define WEFT_EVENTS_WANTED 512
 #define WEFT_EVENTS_SUBSCRIBERS 4
 
@@ -62,19 +63,27 @@
 #define WEFT_EVENTS_BREAK 6
 #define WEFT_EVENTS_GRANULE 21 /* 2 MiB */
 
+struct weft_events_slot {
+	uint64_t address, bytes;
+	uint64_t turn; /* 1 + the number of the event, with WEFT_EVENTS_WRITING while that is being written */
+	uint64_t unused;
+};
+
 struct weft_events {
 	uint64_t magic, version, slots, process, wake, proven, unused0[2];
-	uint64_t begun, unused1[7];
+	uint64_t begun, lost, unused1[6];
 	uint64_t done, unused2[7];
 	struct {
 		uint64_t tell, arg; /* tell is a function, 0: none, 1: being written */
 	} subscriber[WEFT_EVENTS_SUBSCRIBERS];
 	uint64_t wanted[WEFT_EVENTS_WANTED];
 	uint64_t unused3[1024 - 32 - WEFT_EVENTS_WANTED];
-	struct {
-		uint64_t address, bytes;
-	} slot[WEFT_EVENTS_SLOTS];
+	struct weft_events_slot slot[WEFT_EVENTS_SLOTS];
 };
+
+/* An array of -1 elements if the compiler lays it out in another way than Go reads it. */
+typedef char weft_events_layout[offsetof(struct weft_events, done) == 128 && offsetof(struct weft_events, wanted) == 256 &&
+				offsetof(struct weft_events, slot) == 8192 && sizeof(struct weft_events_slot) == 32 ? 1 : -1];
 
 /* The page, for this library. */
 static struct weft_events *weft_events_page;
@@ -193,18 +202,31 @@ static void weft_events_wake(struct weft_events *e, uint64_t from, size_t bytes)
 	}
 }
 
+/* Takes the slot of event n and fills it; 0: somebody is writing there, or has been faster by a lap. */
+static inline int weft_events_write(struct weft_events *e, uint64_t n, const void *address, size_t bytes)
+{
+	struct weft_events_slot *s = &e->slot[n % WEFT_EVENTS_SLOTS];
+	uint64_t was = __atomic_load_n(&s->turn, __ATOMIC_SEQ_CST);
+	if (was & WEFT_EVENTS_WRITING || was > n ||
+	    !__atomic_compare_exchange_n(&s->turn, &was, (n + 1) | WEFT_EVENTS_WRITING, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return 0;
+	__atomic_store_n(&s->address, (uint64_t)(uintptr_t)address, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&s->bytes, (uint64_t)bytes, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&s->turn, n + 1, __ATOMIC_SEQ_CST);
+	return 1;
+}
+
 static inline void weft_events_post(const void *address, size_t bytes)
 {
 	struct weft_events *e = weft_events_page;
-	uint64_t from = (uint64_t)(uintptr_t)address, n;
-	int kept = errno;
+	int kept = errno, told;
 	if (!e || !bytes)
 		return;
-	n = __atomic_fetch_add(&e->begun, 1, __ATOMIC_SEQ_CST) % WEFT_EVENTS_SLOTS;
-	__atomic_store_n(&e->slot[n].address, from, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&e->slot[n].bytes, (uint64_t)bytes, __ATOMIC_SEQ_CST);
+	told = weft_events_write(e, __atomic_fetch_add(&e->begun, 1, __ATOMIC_SEQ_CST), address, bytes);
+	if (!told)
+		__atomic_fetch_add(&e->lost, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&e->done, 1, __ATOMIC_SEQ_CST);
-	weft_events_wake(e, from, bytes);
+	weft_events_wake(e, told ? (uint64_t)(uintptr_t)address : 0, told ? bytes : SIZE_MAX);
 	weft_events_publish(e, address, bytes);
 	errno = kept;
 }
@@ -213,10 +235,11 @@ static inline void weft_events_post(const void *address, size_t bytes)
 static inline int weft_events_posted(struct weft_events *e, uint64_t from, const void *page)
 {
 	uint64_t n, at = (uint64_t)(uintptr_t)page;
-	for (n = from; n < __atomic_load_n(&e->done, __ATOMIC_SEQ_CST) && n - from < WEFT_EVENTS_SLOTS; n++) {
-		uint64_t a = __atomic_load_n(&e->slot[n % WEFT_EVENTS_SLOTS].address, __ATOMIC_SEQ_CST);
-		uint64_t b = __atomic_load_n(&e->slot[n % WEFT_EVENTS_SLOTS].bytes, __ATOMIC_SEQ_CST);
-		if (a <= at && at - a < b)
+	for (n = from; n < __atomic_load_n(&e->begun, __ATOMIC_SEQ_CST) && n - from < WEFT_EVENTS_SLOTS; n++) {
+		struct weft_events_slot *s = &e->slot[n % WEFT_EVENTS_SLOTS];
+		uint64_t a = __atomic_load_n(&s->address, __ATOMIC_SEQ_CST);
+		uint64_t b = __atomic_load_n(&s->bytes, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&s->turn, __ATOMIC_SEQ_CST) == n + 1 && a <= at && at - a < b)
 			return 1;
 	}
 	return 0;

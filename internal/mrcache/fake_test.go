@@ -263,8 +263,8 @@ func (w *watcher) Coverage() memmon.Coverage {
 }
 
 func (w *watcher) SelfTest() ([]memmon.Event, error) { return nil, nil }
-func (w *watcher) Stop() error     { return nil }
-func (w *watcher) Err() error      { return nil }
+func (w *watcher) Stop() error                       { return nil }
+func (w *watcher) Err() error                        { return nil }
 
 func (w *watcher) Start(gone func(memmon.Range)) error {
 	w.gone = gone

@@ -1,0 +1,116 @@
+package memmon
+
+import "sync/atomic"
+
+// trail is how far somebody has looked at the events.
+type trail struct {
+	seen uint64 // all before this one were told, and looked at
+	lost uint64 // how many were lost when it began
+}
+
+// answer is what can be said of a range.
+type answer uint8
+
+const (
+	same    answer = iota // nothing was told of it
+	unsure                // there have been more events than can be remembered
+	changed               // something was told of it
+)
+
+// start is the trail of who begins to watch: what is being told at this moment comes after.
+func (e *events) start() trail {
+	t := trail{lost: atomic.LoadUint64(&e.w[wordLost])}
+	done := atomic.LoadUint64(&e.w[wordDone])
+	t.seen = atomic.LoadUint64(&e.w[wordBegun])
+	if t.seen == done {
+		return t
+	}
+	// Who was overtaken by a lap finds its slot taken, and is lost.
+	begun := t.seen
+	for k := begun - min(begun, e.slots()); k != begun; k++ {
+		if _, s := e.at(k); s == telling {
+			t.seen = k
+			break
+		}
+	}
+	return t
+}
+
+// state is that of an event.
+type state uint8
+
+const (
+	telling state = iota // its memory has not gone yet
+	told
+	forgotten
+)
+
+// at is event k.
+func (e *events) at(k uint64) (Range, state) {
+	slot := e.slot(k)
+	switch turn := atomic.LoadUint64(&slot[2]); {
+	case turn&^writing > k+1:
+		return Range{}, forgotten
+	case turn != k+1:
+		return Range{}, telling
+	}
+	r := Range{atomic.LoadUint64(&slot[0]), atomic.LoadUint64(&slot[1])}
+	if atomic.LoadUint64(&slot[2]) != k+1 {
+		return Range{}, forgotten
+	}
+	return r, told
+}
+
+// look says what was told of a range since t, and how far it has looked.
+func (e *events) look(t trail, r Range) (trail, answer) {
+	a := same
+	t, all := e.follow(t, func(event Range) bool {
+		if event.Overlaps(r) {
+			a = changed
+		}
+		return a == same
+	})
+	if a == same && !all {
+		a = unsure
+	}
+	return t, a
+}
+
+// follow gives f the events that were told since t, until it returns false; all is false if some cannot be told any more. The trail goes up to
+// the first one that is not told yet.
+func (e *events) follow(t trail, f func(Range) bool) (after trail, all bool) {
+	begun := atomic.LoadUint64(&e.w[wordBegun])
+	if begun-t.seen > e.slots() { // also if it has been set back
+		return t, false
+	}
+	whole := true
+	for k := t.seen; k != begun; k++ {
+		r, s := e.at(k)
+		switch {
+		case s == forgotten:
+			return t, false
+		case s == telling:
+			whole = false
+			continue
+		case !f(r):
+			return t, true
+		}
+		if whole {
+			t.seen = k + 1
+		}
+	}
+	return t, atomic.LoadUint64(&e.w[wordLost]) == t.lost
+}
+
+// drain gives the events since the last drain to f, some perhaps twice; everything if they cannot be told any more.
+func (e *events) drain(f func(Range)) {
+	t, all := e.follow(e.drained, func(r Range) bool { f(r); return true })
+	if !all {
+		t = e.start()
+		f(Everything)
+	}
+	e.drained = t
+}
+
+// count is how many events there have been.
+func (e *events) count() uint64 { return atomic.LoadUint64(&e.w[wordBegun]) }
