@@ -24,9 +24,10 @@ const (
 	wordLost    = 9  // posts that found their slot taken
 	wordDone    = 16 // posts that are done, lost ones too; another cache line
 	// 24 to 31: four who have subscribed in C, a function and its argument each; only posters in C can call them.
-	wordWanted  = 32 // how many ranges are watched in each granule
-	numWanted   = 512
-	wordFirst   = 1024 // the slots
+	wordWanted  = 32  // how many ranges are watched in each granule
+	wordTouched = 544 // how many posts have concerned each granule
+	numGranules = 512
+	wordFirst   = 2048 // the slots
 	numSlots    = 1024
 	slotWords   = 4 // address, length, turn, nothing
 	eventsWords = wordFirst + slotWords*numSlots
@@ -42,11 +43,12 @@ const (
 const eventsName = "weft-memory-events"
 
 // events are the memory events of this process, told by whoever sees them, before the memory goes. Posting takes no lock and calls nothing, so
-// that hooks can do it.
+// that hooks can do it. They are remembered for a while each, and for ever as numbers of granules, pieces of the address space, of which some
+// share a number.
 //
 // A post is not told until its slot has its turn: until then its memory has not gone. Many may post at once, and be stopped in the middle for
 // any time, by a signal, a debugger, or for ever; who comes round the ring to a slot that is being written does not wait, but counts itself as
-// lost: then nobody knows any more what has gone, and everything is invalid.
+// lost: then only the granules say what has gone.
 type events struct {
 	w       []uint64
 	wake    sys.Eventfd
@@ -90,6 +92,7 @@ func (e *events) post(r Range) {
 	if !told {
 		atomic.AddUint64(&e.w[wordLost], 1)
 	}
+	e.touch(r)
 	atomic.AddUint64(&e.w[wordDone], 1)
 	if !told || e.wanted(r) {
 		_ = e.wake.Ring()
@@ -114,17 +117,39 @@ func (e *events) slots() uint64 { return uint64(len(e.w)-wordFirst) / slotWords 
 
 func (e *events) slot(n uint64) []uint64 { return e.w[wordFirst+slotWords*(n%e.slots()):] }
 
-// granules calls f for the granules of a range until it returns false.
+// granules calls f for the numbers of a range's granules, some perhaps twice, until it returns false.
 func granules(r Range, f func(i uint64) bool) {
 	if r.Len == 0 {
 		return
 	}
 	first, last := r.Addr>>granuleBits, (r.End()-1)>>granuleBits
-	for i := first; i <= last && i < first+numWanted; i++ {
-		if !f(i % numWanted) {
-			return
+	if last-first >= numGranules {
+		for i := uint64(0); i < numGranules && f(i); i++ {
 		}
+		return
 	}
+	for g := first; g <= last && f(numberOf(g)); g++ {
+	}
+}
+
+// numberOf spreads granules over the numbers, of which there are 2^9: memory is mostly mapped at round addresses.
+func numberOf(granule uint64) uint64 { return granule * 0x9e3779b97f4a7c15 >> (64 - 9) }
+
+// touch counts the granules of an event.
+func (e *events) touch(r Range) {
+	granules(r, func(i uint64) bool {
+		atomic.AddUint64(&e.w[wordTouched+i], 1)
+		return true
+	})
+}
+
+// touched is how often events have concerned a range, or what shares its granules: it grows if one does.
+func (e *events) touched(r Range) (n uint64) {
+	granules(r, func(i uint64) bool {
+		n += atomic.LoadUint64(&e.w[wordTouched+i])
+		return true
+	})
+	return n
 }
 
 // want counts a watched range, or one less.

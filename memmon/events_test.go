@@ -33,7 +33,7 @@ func small(t *testing.T, slots int) *events {
 func TestEvents(t *testing.T) {
 	e := testEvents(t)
 	r := Range{0x10000, 0x1000}
-	seen := e.start()
+	seen := e.start(r)
 	check := func(what string, want answer) {
 		t.Helper()
 		now, got := e.look(seen, r)
@@ -48,17 +48,27 @@ func TestEvents(t *testing.T) {
 	check("neighbours", same)
 	e.post(Range{0x10fff, 1})
 	check("its last byte", changed)
-	seen = e.start()
+	seen = e.start(r)
 	for range numSlots {
 		e.post(Range{0, 1})
 	}
 	check("as many as can be remembered", same)
+	for range 3 {
+		for range numSlots + 1 {
+			e.post(Range{1 << 30, 1})
+		}
+		check("more than can be remembered, elsewhere", same)
+	}
 	for range numSlots + 1 {
 		e.post(Range{0, 1})
 	}
-	check("more than can be remembered", unsure)
-	seen = trail{seen: e.count() + 1}
-	check("what comes later", unsure)
+	check("more than can be remembered, near by", unsure)
+	seen = e.start(r)
+	e.post(Everything)
+	for range numSlots {
+		e.post(Range{1 << 30, 1})
+	}
+	check("everything, and more than can be remembered", unsure)
 }
 
 // TestEventsInTheMiddle has posters stop at each step of a post: what they tell has not gone yet, and is not forgotten.
@@ -67,13 +77,13 @@ func TestEventsInTheMiddle(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		e := small(t, 4)
 		e.post(Range{1, 1})
-		before := e.start()
+		before := e.start(r)
 		e.w[wordBegun]++ // a poster begins
 		slot := e.slot(1)
 		if taken {
 			slot[2] = 2 | writing
 		}
-		late := e.start()
+		late := e.start(r)
 		if late.seen != 1 {
 			t.Errorf("who comes now begins to look at %d", late.seen)
 		}
@@ -93,13 +103,14 @@ func TestEventsInTheMiddle(t *testing.T) {
 			}
 		}
 		// A lap later its slot is needed.
+		far := Range{1 << 30, 1}
 		for range 3 {
-			e.post(Range{2, 1})
+			e.post(far)
 		}
-		if _, got := e.look(e.start(), r); got != same {
+		if _, got := e.look(e.start(r), r); got != same {
 			t.Error("nothing was told since just now")
 		}
-		if _, got := e.look(before, r); got != unsure {
+		if _, got := e.look(before, r); got != unsure { // of the second post
 			t.Errorf("more was told than can be remembered: %d", got)
 		}
 		lost := uint64(0)
@@ -109,16 +120,20 @@ func TestEventsInTheMiddle(t *testing.T) {
 		if e.w[wordLost] != lost {
 			t.Errorf("%d lost", e.w[wordLost])
 		}
-		at := e.start()
 		if taken { // the stopped one goes on: nobody else has its slot
 			continue
 		}
+		near, away := e.start(r), e.start(far)
 		if e.write(1, r) {
 			t.Error("who was overtaken by a lap has written over a newer event")
 		}
 		atomic.AddUint64(&e.w[wordLost], 1) // as post does then
-		if _, got := e.look(at, r); got != unsure {
+		e.touch(r)
+		if _, got := e.look(near, r); got != unsure {
 			t.Errorf("what was lost: %d", got)
+		}
+		if now, got := e.look(away, far); got != same || now.lost != 1 {
+			t.Errorf("what was lost elsewhere: %d", got)
 		}
 	}
 }
@@ -131,7 +146,7 @@ func TestSoakEventsCrowd(t *testing.T) {
 		var gone [posters]atomic.Uint64 // rounds that were posted
 		var stop atomic.Bool
 		var all sync.WaitGroup
-		at := func(i int) Range { return Range{uint64(i+1) << 20, 4096} }
+		at, far := func(i int) Range { return Range{uint64(i+1) << 20, 4096} }, Range{100 << 20, 4096}
 		for i := range posters {
 			all.Go(func() {
 				for n := 0; !stop.Load(); n++ {
@@ -146,7 +161,7 @@ func TestSoakEventsCrowd(t *testing.T) {
 		var answers [3]int
 		for n := range testutil.Count(t, 20_000, 5_000_000) {
 			i := n % posters
-			tr := e.start()
+			tr, calm := e.start(at(i)), e.start(far)
 			had := gone[i].Load()
 			for range n % 5 {
 				runtime.Gosched()
@@ -158,8 +173,8 @@ func TestSoakEventsCrowd(t *testing.T) {
 				t.Errorf("%d slots: what went in round %d was not seen", slots, n)
 				break
 			}
-			if _, got := e.look(tr, Range{1 << 60, 1}); got == changed {
-				t.Errorf("%d slots: what nobody told of has changed", slots)
+			if _, got := e.look(calm, far); got != same {
+				t.Errorf("%d slots: what nobody told of: %d", slots, got)
 				break
 			}
 		}
@@ -169,7 +184,7 @@ func TestSoakEventsCrowd(t *testing.T) {
 		if e.w[wordBegun] != e.w[wordDone] {
 			t.Errorf("%d begun, %d done", e.w[wordBegun], e.w[wordDone])
 		}
-		if n, got := e.look(e.start(), at(0)); got != same || n.seen != e.count() {
+		if n, got := e.look(e.start(at(0)), at(0)); got != same || n.seen != e.count() {
 			t.Errorf("afterwards: %d, %+v", got, n)
 		}
 	}
@@ -219,53 +234,5 @@ func TestEventsDrain(t *testing.T) {
 	}
 	if l := drain(); len(l) != 1 || l[0] != Everything {
 		t.Errorf("after too many events %d", len(l))
-	}
-}
-
-// TestEventsBeside asks after an event that was told just now, beside others who tell of other memory all the time.
-func TestEventsBeside(t *testing.T) {
-	e := testEvents(t)
-	own, calm := Range{1 << 20, 4096}, Range{1 << 30, 4096}
-	var asked, told atomic.Uint64
-	var stop atomic.Bool
-	var all sync.WaitGroup
-	all.Go(func() {
-		for n := uint64(0); !stop.Load(); {
-			if a := asked.Load(); a != n {
-				n = a
-				e.post(own)
-				told.Store(n)
-			}
-			runtime.Gosched()
-		}
-	})
-	all.Go(func() {
-		for !stop.Load() {
-			e.post(Range{2 << 20, 4096})
-			runtime.Gosched()
-		}
-	})
-	valid := 0
-	for n := range uint64(testutil.Count(t, 5000, 500000)) {
-		seen := e.start()
-		asked.Store(n + 1)
-		for told.Load() != n+1 {
-			runtime.Gosched()
-		}
-		if _, got := e.look(seen, own); got == same {
-			t.Errorf("event %d was not seen", n)
-			break
-		}
-		if _, got := e.look(seen, calm); got == same {
-			valid++
-		}
-	}
-	stop.Store(true)
-	all.Wait()
-	if valid == 0 {
-		t.Error("memory of which nothing was told was never valid")
-	}
-	if e.w[wordBegun] != e.w[wordDone] {
-		t.Errorf("%d begun, %d done", e.w[wordBegun], e.w[wordDone])
 	}
 }

@@ -4,8 +4,9 @@ import "sync/atomic"
 
 // trail is how far somebody has looked at the events.
 type trail struct {
-	seen uint64 // all before this one were told, and looked at
-	lost uint64 // how many were lost when it began
+	seen    uint64 // all before this one were told, and looked at
+	lost    uint64 // how many were lost, and do not matter
+	touched uint64 // the number of the granules, when the last of it was looked at
 }
 
 // answer is what can be said of a range.
@@ -13,13 +14,14 @@ type answer uint8
 
 const (
 	same    answer = iota // nothing was told of it
-	unsure                // there have been more events than can be remembered
+	unsure                // something was told near by, and is not remembered
 	changed               // something was told of it
 )
 
-// start is the trail of who begins to watch: what is being told at this moment comes after.
-func (e *events) start() trail {
-	t := trail{lost: atomic.LoadUint64(&e.w[wordLost])}
+// start is the trail of who begins to watch a range: what is being told at this moment comes after.
+func (e *events) start(r Range) trail {
+	t := trail{touched: e.touched(r)}
+	t.lost = atomic.LoadUint64(&e.w[wordLost])
 	done := atomic.LoadUint64(&e.w[wordDone])
 	t.seen = atomic.LoadUint64(&e.w[wordBegun])
 	if t.seen == done {
@@ -63,17 +65,35 @@ func (e *events) at(k uint64) (Range, state) {
 
 // look says what was told of a range since t, and how far it has looked.
 func (e *events) look(t trail, r Range) (trail, answer) {
-	a := same
-	t, all := e.follow(t, func(event Range) bool {
+	if atomic.LoadUint64(&e.w[wordBegun]) == t.seen && atomic.LoadUint64(&e.w[wordLost]) == t.lost {
+		return t, same
+	}
+	a, touched := same, e.touched(r)
+	after, all := e.follow(t, func(event Range) bool {
 		if event.Overlaps(r) {
 			a = changed
 		}
 		return a == same
 	})
-	if a == same && !all {
-		a = unsure
+	switch {
+	case a != same:
+		return t, a
+	case !all:
+		return e.forget(t, r)
 	}
-	return t, a
+	after.touched = touched // by events that were looked at
+	return after, same
+}
+
+// forget is look where events are not remembered: the granules of the range have to be as they were. The numbers are those of a moment after the
+// new trail's.
+func (e *events) forget(t trail, r Range) (trail, answer) {
+	now := e.start(r)
+	if e.touched(r) != t.touched {
+		return t, unsure
+	}
+	now.touched = t.touched
+	return now, same
 }
 
 // follow gives f the events that were told since t, until it returns false; all is false if some cannot be told any more. The trail goes up to
@@ -106,7 +126,7 @@ func (e *events) follow(t trail, f func(Range) bool) (after trail, all bool) {
 func (e *events) drain(f func(Range)) {
 	t, all := e.follow(e.drained, func(r Range) bool { f(r); return true })
 	if !all {
-		t = e.start()
+		t = e.start(Range{})
 		f(Everything)
 	}
 	e.drained = t

@@ -84,7 +84,7 @@ func (m *mailbox) shown(e Event) (bool, error) {
 
 // probe plays an event and says whether it was posted.
 func (m *mailbox) probe(e Event) (told bool, err error) {
-	before := m.e.start()
+	before := m.e.start(Range{})
 	r, err := m.c.Probe(e)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return true, nil

@@ -102,7 +102,7 @@ func TestHeaderAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]uint64{
-		"MAGIC": eventsMagic, "VERSION": eventsVersion, "SLOTS": numSlots, "WANTED": numWanted, "GRANULE": granuleBits,
+		"MAGIC": eventsMagic, "VERSION": eventsVersion, "SLOTS": numSlots, "GRANULES": numGranules, "GRANULE": granuleBits,
 		"UNMAP": uint64(Unmap), "MAPOVER": uint64(MapOver), "MOVEAWAY": uint64(MoveAway), "DONTNEED": uint64(DontNeed), "FREE": uint64(Free), "BREAK": uint64(Break),
 	} {
 		m := regexp.MustCompile(`#define WEFT_EVENTS_` + name + ` (?:UINT64_C\()?(0x[0-9a-f]+|[0-9]+)`).FindSubmatch(text)

@@ -28,7 +28,7 @@ func roleProcess([]string) error {
 		return fmt.Errorf("another copy does not find the events: %w", err)
 	}
 	r := Range{1 << 40, 1}
-	seen := a.events.start()
+	seen := a.events.start(r)
 	other.post(r)
 	if _, got := a.events.look(seen, r); got != changed {
 		return errors.New("what another copy tells is not seen")

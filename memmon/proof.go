@@ -88,13 +88,12 @@ func (p *living) Close() { p.cleanup.Stop() }
 
 // observed is the proof of memory that the monitor sees.
 type observed struct {
-	a     *Arbiter
-	s     *serving
-	watch Watch
-	r     Range
-	seen  atomic.Uint64 // events that were looked at: the trail's
-	lost  uint64        // the trail's
-	said  atomic.Uint32 // the answer that Valid has given last; a bad one stays
+	a                   *Arbiter
+	s                   *serving
+	watch               Watch
+	r                   Range
+	seen, lost, touched atomic.Uint64 // the trail of the events. They may be of several trails: each is right by itself
+	said                atomic.Uint32 // the answer that Valid has given last; a bad one stays
 }
 
 func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
@@ -115,9 +114,11 @@ func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
 
 // observe begins to look at whole pages.
 func (a *Arbiter) observe(s *serving, r Range) (*observed, error) {
-	t := a.events.start()
-	p := &observed{a: a, s: s, r: r, lost: t.lost}
+	t := a.events.start(r)
+	p := &observed{a: a, s: s, r: r}
 	p.seen.Store(t.seen)
+	p.lost.Store(t.lost)
+	p.touched.Store(t.touched)
 	a.events.want(r, 1)
 	w, err := s.monitor.Watch(r)
 	if err == nil {
@@ -181,10 +182,12 @@ func (p *observed) why() answer {
 
 // told is what the events say.
 func (p *observed) told() answer {
-	t := trail{p.seen.Load(), p.lost}
+	t := trail{p.seen.Load(), p.lost.Load(), p.touched.Load()}
 	now, a := p.a.events.look(t, p.r)
 	if a == same && now != t {
 		p.seen.CompareAndSwap(t.seen, now.seen)
+		p.lost.CompareAndSwap(t.lost, now.lost)
+		p.touched.CompareAndSwap(t.touched, now.touched)
 	}
 	return a
 }

@@ -51,7 +51,7 @@
 #define WEFT_EVENTS_VERSION 1
 #define WEFT_EVENTS_SLOTS 1024
 #define WEFT_EVENTS_WRITING (UINT64_C(1) << 63)
-#define WEFT_EVENTS_WANTED 512
+#define WEFT_EVENTS_GRANULES 512
 #define WEFT_EVENTS_SUBSCRIBERS 4
 
 /* What was proven: bits of memmon.Event. */
@@ -76,14 +76,14 @@ struct weft_events {
 	struct {
 		uint64_t tell, arg; /* tell is a function, 0: none, 1: being written */
 	} subscriber[WEFT_EVENTS_SUBSCRIBERS];
-	uint64_t wanted[WEFT_EVENTS_WANTED];
-	uint64_t unused3[1024 - 32 - WEFT_EVENTS_WANTED];
+	uint64_t wanted[WEFT_EVENTS_GRANULES], touched[WEFT_EVENTS_GRANULES];
+	uint64_t unused3[2048 - 32 - 2 * WEFT_EVENTS_GRANULES];
 	struct weft_events_slot slot[WEFT_EVENTS_SLOTS];
 };
 
 /* An array of -1 elements if the compiler lays it out in another way than Go reads it. */
 typedef char weft_events_layout[offsetof(struct weft_events, done) == 128 && offsetof(struct weft_events, wanted) == 256 &&
-				offsetof(struct weft_events, slot) == 8192 && sizeof(struct weft_events_slot) == 32 ? 1 : -1];
+				offsetof(struct weft_events, slot) == 16384 && sizeof(struct weft_events_slot) == 32 ? 1 : -1];
 
 /* The page, for this library. */
 static struct weft_events *weft_events_page;
@@ -188,17 +188,32 @@ static void weft_events_publish(struct weft_events *e, const void *address, size
 	}
 }
 
-/* Wakes Weft if it watches memory near by: it may clean up. */
-static void weft_events_wake(struct weft_events *e, uint64_t from, size_t bytes)
+/* Counts a granule of an event, and says whether Weft watches memory in it. */
+static inline int weft_events_count(struct weft_events *e, uint64_t number)
 {
-	uint64_t g, n, last = (from + bytes - 1) >> WEFT_EVENTS_GRANULE;
-	for (g = from >> WEFT_EVENTS_GRANULE, n = 0; g <= last && n < WEFT_EVENTS_WANTED; g++, n++) {
-		if (__atomic_load_n(&e->wanted[g % WEFT_EVENTS_WANTED], __ATOMIC_RELAXED)) {
-			uint64_t wake = __atomic_load_n(&e->wake, __ATOMIC_RELAXED), one = 1;
-			if (wake && syscall(SYS_write, (int)(wake - 1), &one, sizeof one) < 0) { /* full: it is rung */
-			}
-			return;
-		}
+	__atomic_fetch_add(&e->touched[number], 1, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&e->wanted[number], __ATOMIC_RELAXED) != 0;
+}
+
+static inline int weft_events_touch(struct weft_events *e, uint64_t from, size_t bytes)
+{
+	uint64_t g = from >> WEFT_EVENTS_GRANULE, last = (from + bytes - 1) >> WEFT_EVENTS_GRANULE;
+	int watched = 0;
+	if (last - g >= WEFT_EVENTS_GRANULES) {
+		for (g = 0; g < WEFT_EVENTS_GRANULES; g++)
+			watched |= weft_events_count(e, g);
+		return watched;
+	}
+	for (; g <= last; g++)
+		watched |= weft_events_count(e, g * UINT64_C(0x9e3779b97f4a7c15) >> 55);
+	return watched;
+}
+
+/* Wakes Weft, so that it may clean up. */
+static inline void weft_events_wake(struct weft_events *e)
+{
+	uint64_t wake = __atomic_load_n(&e->wake, __ATOMIC_RELAXED), one = 1;
+	if (wake && syscall(SYS_write, (int)(wake - 1), &one, sizeof one) < 0) { /* full: it is rung */
 	}
 }
 
@@ -219,14 +234,16 @@ static inline int weft_events_write(struct weft_events *e, uint64_t n, const voi
 static inline void weft_events_post(const void *address, size_t bytes)
 {
 	struct weft_events *e = weft_events_page;
-	int kept = errno, told;
+	int kept = errno, told, watched;
 	if (!e || !bytes)
 		return;
 	told = weft_events_write(e, __atomic_fetch_add(&e->begun, 1, __ATOMIC_SEQ_CST), address, bytes);
 	if (!told)
 		__atomic_fetch_add(&e->lost, 1, __ATOMIC_SEQ_CST);
+	watched = weft_events_touch(e, (uint64_t)(uintptr_t)address, bytes);
 	__atomic_fetch_add(&e->done, 1, __ATOMIC_SEQ_CST);
-	weft_events_wake(e, told ? (uint64_t)(uintptr_t)address : 0, told ? bytes : SIZE_MAX);
+	if (watched || !told)
+		weft_events_wake(e);
 	weft_events_publish(e, address, bytes);
 	errno = kept;
 }

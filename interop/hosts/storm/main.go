@@ -43,14 +43,14 @@ static size_t memory_bytes, piece_bytes;
 static volatile int over;
 static pthread_t threads[4];
 
-// storm posts: of 64 events one is of a registered piece.
+// storm posts: of 1024 events one is of a registered piece.
 static void *storm(void *arg)
 {
 	uint64_t n, x = (uintptr_t)arg + 1;
 	for (n = 0; !over; n++) {
 		x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-		if (n % 64)
-			weft_events_post((void *)(memory - 4096 * (1 + x % 1024)), 4096);
+		if (n % 1024)
+			weft_events_post((void *)(memory - 4096 * (1 + x % 4096)), 4096);
 		else
 			weft_events_post((void *)(memory + x % (memory_bytes / piece_bytes) * piece_bytes), 1);
 		if (n % 256 == 0)
