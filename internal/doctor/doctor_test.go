@@ -124,7 +124,7 @@ func TestHere(t *testing.T) {
 		}
 	}
 	for _, l := range r.Libraries {
-		if info, err := os.Stat(l.Path); err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(l.Path, ".so"+strings.TrimSuffix("."+l.Version, ".")) {
+		if info, err := os.Stat(l.Path); err != nil || !info.Mode().IsRegular() {
 			t.Errorf("%+v, %v", l, err)
 		}
 	}

@@ -71,8 +71,8 @@ func TestOtherMachine(t *testing.T) {
 		"pid_namespace":  {State: Works, Found: "the system's first one"},
 		"net_namespace":  {State: Limited, Found: "one of its own, 4026532000"},
 		"rdma":           {State: Works, Found: "mlx5_0 (port 1 is 4: ACTIVE), mlx5_1 (port 1 is 1: DOWN)"},
-		"libfabric":      {State: Works, Found: "in " + root + "/mine/lib, 1.18.1 in " + root + "/usr/lib64"},
-		"ucx":            {State: Works, Found: "0.0.0 in " + root + "/opt/hpcx/lib"},
+		"libfabric":      {State: Works, Found: root + "/mine/lib/libfabric.so, " + root + "/usr/lib64/libfabric.so.1.18.1"},
+		"ucx":            {State: Works, Found: root + "/opt/hpcx/lib/libucp.so.0.0.0"},
 	}
 	for name, w := range want {
 		if c := r.check(name); c.State != w.State || !strings.Contains(c.Found, w.Found) || (c.Remedy == "") != (c.State == Works) {

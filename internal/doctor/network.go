@@ -48,9 +48,8 @@ func devices(root string) []Device {
 
 // Library is a file of a communication library.
 type Library struct {
-	Name    string `json:"name"` // "libfabric", "ucx"
-	Path    string `json:"path"`
-	Version string `json:"version"` // as its file's name has it
+	Name string `json:"name"` // "libfabric", "ucx"
+	Path string `json:"path"`
 }
 
 // libraryFiles are the beginnings of the names of files.
@@ -62,7 +61,7 @@ var libraryFolders = []string{
 	"/opt/amazon/efa/lib", "/opt/amazon/efa/lib64", "/opt/cray/libfabric/*/lib64", "/opt/ucx/lib", "/opt/cray/pe/cray-ucx/*/ucx/lib",
 }
 
-// libraries looks for files, and says which versions there are.
+// libraries looks for files. The numbers in their names are of the interface (libfabric 1.17 is libfabric.so.1.20.0), so they are not taken for versions.
 func libraries(root, more string) []Library {
 	list := []Library{}
 	candidates := cached(root)
@@ -80,9 +79,8 @@ func libraries(root, more string) []Library {
 			continue
 		}
 		for name, file := range libraryFiles {
-			version, ok := strings.CutPrefix(filepath.Base(real), file)
-			l := Library{name, real, strings.TrimPrefix(version, ".")}
-			if ok && !slices.Contains(list, l) {
+			l := Library{name, real}
+			if strings.HasPrefix(filepath.Base(real), file) && !slices.Contains(list, l) {
 				list = append(list, l)
 			}
 		}
@@ -132,7 +130,7 @@ func (r *Report) library(name, remedy string) Check {
 	var found []string
 	for _, l := range r.Libraries {
 		if l.Name == name {
-			found = append(found, strings.TrimSpace(l.Version+" in "+filepath.Dir(l.Path)))
+			found = append(found, l.Path)
 		}
 	}
 	if found == nil {

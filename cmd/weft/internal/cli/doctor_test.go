@@ -38,9 +38,8 @@ type docDoctor struct {
 		} `json:"ports"`
 	} `json:"rdma_devices"`
 	Libraries []struct {
-		Name    string `json:"name"`
-		Path    string `json:"path"`
-		Version string `json:"version"`
+		Name string `json:"name"`
+		Path string `json:"path"`
 	} `json:"libraries"`
 	Hooks struct {
 		PID     int    `json:"pid"`
@@ -90,7 +89,7 @@ func sick() doctor.Report {
 		},
 		Namespaces: []doctor.Namespace{{Name: "user", Inode: 1, Init: new(bool)}},
 		Devices:    []doctor.Device{{Name: "mlx5_0", Ports: []doctor.Port{{Number: "1", State: "4: ACTIVE"}}}},
-		Libraries:  []doctor.Library{{Name: "ucx", Path: "/usr/lib/libucp.so.0.0.0", Version: "0.0.0"}},
+		Libraries:  []doctor.Library{{Name: "ucx", Path: "/usr/lib/libucp.so.0.0.0"}},
 		Hooks: doctor.HooksReport{PID: 1, Error: "none", Report: hooks.Report{
 			Library: "/lib/libc.so.6", Objects: 3, Hooks: []hooks.Hook{{Function: "munmap", Kind: hooks.Patched, Object: "/lib/libc.so.6", Target: 1, Owner: "/x.so", Symbol: "y", Note: "z"}},
 			Unseen: []hooks.Unseen{{Object: "/y.so", Why: "gone"}},
