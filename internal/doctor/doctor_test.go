@@ -200,7 +200,7 @@ func TestMonitorOfEnvironment(t *testing.T) {
 		}
 		return
 	}
-	if m.Serves != "userfaultfd" || m.State != "running" || !slices.Equal(m.Answers, []string{"private memory"}) || len(m.Gaps) != 3 || m.check().State != Works {
+	if m.Serves != "userfaultfd" || m.State != "running" || !slices.Equal(m.Answers, []string{"private memory", "the data segment"}) || len(m.Gaps) != 3 || m.check().State != Works {
 		t.Errorf("%+v", m)
 	}
 }
