@@ -106,7 +106,7 @@ var table = []row{
 	{pkg: "internal/testutil", others: []string{"github.com/google/go-cmp", "go.uber.org/goleak"}},
 	{pkg: "internal/bpfixture"},
 	{pkg: "internal/fakeprov", may: []string{"fabric/provider", "memmon"}},
-	{pkg: "internal/pinnic", may: []string{"internal/sys"}, tests: []string{"memmon"}},
+	{pkg: "internal/pinnic", may: []string{"internal/sys"}, tests: []string{"memmon", "internal/mrcache"}},
 	{pkg: "internal/archtest"},
 
 	// Above everything. Codecs and metrics are linked by the one who wants them.
