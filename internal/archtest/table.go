@@ -60,7 +60,7 @@ var table = []row{
 	{pkg: "fabric/provider", may: []string{"memmon"}, others: core},
 	{pkg: "fabric/fabrictest", may: []string{"fabric", "fabric/provider", "memmon", "internal/testutil"}, tests: []string{"prov/*"}, others: core},
 	{pkg: "fabric", may: []string{"fabric/provider", "memmon", "internal/suggest"}, tests: []string{"prov/*", "fabric/fabrictest", "internal/fakeprov", "internal/pinnic"}, others: core},
-	{pkg: "memmon", may: []string{"internal/sys", "internal/shmem", "internal/hooks"}, tests: []string{"internal/pinnic"}, others: core},
+	{pkg: "memmon", may: []string{"internal/sys", "internal/shmem", "internal/hooks"}, tests: []string{"internal/pinnic", "internal/mrcache"}, others: core},
 
 	// Providers: never each other, but for those whose work it is.
 	{pkg: "prov/all", may: []string{"prov/*"}},
