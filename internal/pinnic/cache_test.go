@@ -105,7 +105,10 @@ func TestSoakStaleCache(t *testing.T) {
 }
 
 func cacheTable(t *testing.T, answer answerer, want func(event) outcome) {
-	a := answer.arbiter(t)
+	a, rounds, allHits := answer.arbiter(t), 0, 0
+	defer func() {
+		t.Logf("registration: %d rounds of the table through the cache, %d with a hit before", rounds, allHits)
+	}()
 	eachEvent(t, func(t *testing.T, w *wired, e event) {
 		c, hits, n := cachedBy(t, w, a), 0, e.rounds(w)
 		for range n {
@@ -117,6 +120,7 @@ func cacheTable(t *testing.T, answer answerer, want func(event) outcome) {
 				hits++
 			}
 		}
+		rounds, allHits = rounds+n, allHits+hits
 		// Where nothing happened it was a hit, or the monitor could not tell for a moment. Memory that nobody answers for never was.
 		if never := e.shared && !answer.shared; never && hits > 0 || !never && hits < n-n/10 {
 			t.Errorf("%d hits in %d rounds", hits, n)
@@ -247,7 +251,7 @@ func (c *cached) objects(t *testing.T, kinds func() func([]byte) memmon.Kind, af
 			carried[carries]++
 		}
 	}
-	t.Logf("memory used again: wire carries %v; %+v", carried, c.cache.Stats())
+	t.Logf("registration: objects in memory used again: wire carries %v; %+v", carried, c.cache.Stats())
 	return carried
 }
 
@@ -293,7 +297,7 @@ func TestSoakStaleCacheRemapRace(t *testing.T) {
 				m.goes()
 				m.close()
 			}
-			t.Logf("%d of %d times the address was mapped again, %d before munmap had returned", again, n, early)
+			t.Logf("registration: %d of %d times the address was mapped again, %d before munmap had returned", again, n, early)
 			if again == 0 {
 				t.Error("nothing was shown")
 			}

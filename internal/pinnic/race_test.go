@@ -23,7 +23,7 @@ func TestSoakStaleRemapRace(t *testing.T) {
 					early++
 				}
 			}
-			t.Logf("%d of %d times the address was mapped again before munmap had returned", early, n)
+			t.Logf("registration: %d of %d times the address was mapped again before munmap had returned", early, n)
 		})
 	}
 }

@@ -212,9 +212,10 @@ func (e *entry) drop() {
 func TestSoakStaleProofs(t *testing.T) {
 	for who, answer := range answers {
 		t.Run(who, func(t *testing.T) {
-			a := answer.arbiter(t)
+			a, rounds := answer.arbiter(t), 0
 			eachEvent(t, func(t *testing.T, w *wired, e event) {
 				for range e.rounds(w) {
+					rounds++
 					if e.shared && !answer.shared {
 						refusedRound(t, a)
 					} else {
@@ -222,6 +223,7 @@ func TestSoakStaleProofs(t *testing.T) {
 					}
 				}
 			})
+			t.Logf("registration: %d rounds of the table with proofs", rounds)
 		})
 	}
 }
