@@ -201,6 +201,47 @@ func TestF67MonitorsProveThemselves(t *testing.T) {
 	}
 }
 
+// TestAnswersOnlyForPrivateMemory has a monitor say that it sees everything: what other processes do it cannot see.
+func TestAnswersOnlyForPrivateMemory(t *testing.T) {
+	all := Coverage{Callers: []Caller{Library, Raw}}
+	for e := range numEvents {
+		all.Events = append(all.Events, e)
+	}
+	for _, m := range AllMemory() {
+		answers, misses := all.Answers(m)
+		if answers != (m == Private || m == Data) || !slices.Equal(misses, elsewhere[m]) {
+			t.Errorf("%v: %v, misses %v", m, answers, misses)
+		}
+	}
+}
+
+// hasty is a monitor under whose nose memory goes away just before it begins to watch.
+type hasty struct {
+	*fake
+	goes func() error
+}
+
+func (h hasty) Watch(r Range) (Watch, error) {
+	w, err := h.fake.Watch(r)
+	return w, errors.Join(err, h.goes())
+}
+
+// TestClassOfWhatIsWatched has memory change while a proof is made: what is watched counts, not what lay there before.
+func TestClassOfWhatIsWatched(t *testing.T) {
+	a, m := testArbiter(t), pages(t, 1)
+	b, h := m.Bytes(), hasty{newFake(), m.Close}
+	if err := a.Import(h); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Attach(ignore, nil)()
+	if _, err := a.Prove(Mapped(b, nil)); !errors.Is(err, errMixed) || !errors.Is(err, ErrUnanswered) {
+		t.Errorf("watched is not what was classed: %v", err)
+	}
+	if h.open != 0 {
+		t.Errorf("%d watches are open", h.open)
+	}
+}
+
 // deaf is a monitor that takes part in the arbiter's own test and sees nothing.
 type deaf struct{ Monitor }
 

@@ -89,7 +89,14 @@ var can = [numMemories][]Event{
 	SystemV: {MapOver, MoveAway, DontNeed, Remove, Detach},
 }
 
-// Coverage is what a monitor sees.
+// elsewhere lists what other processes can do to memory of each class, which no monitor of this one sees.
+var elsewhere = [numMemories][]Event{
+	Shared:  {Remove, PunchHole, Truncate},
+	File:    {PunchHole, Truncate},
+	SystemV: {Remove},
+}
+
+// Coverage is what a monitor sees, in this process.
 type Coverage struct {
 	Events  []Event
 	Callers []Caller
@@ -97,7 +104,8 @@ type Coverage struct {
 	Note    string   // for people: what else is to be known
 }
 
-// Answers says whether the monitor sees all that can happen to memory of a class, whoever does it, and else what it misses.
+// Answers says whether the monitor sees all that can happen to memory of a class, whoever does it, and else what it misses. That is never so of memory
+// that other processes can change, whatever a monitor says of itself: only private memory is answered for.
 // Without the raw system calls it answers only for memory whose holder promises to use the C library: that is for the program to know
 // who imports such a monitor.
 func (c Coverage) Answers(m Memory) (bool, []Event) {
@@ -106,7 +114,7 @@ func (c Coverage) Answers(m Memory) (bool, []Event) {
 	}
 	var misses []Event
 	for _, e := range can[m] {
-		if !slices.Contains(c.Events, e) {
+		if !slices.Contains(c.Events, e) || slices.Contains(elsewhere[m], e) {
 			misses = append(misses, e)
 		}
 	}

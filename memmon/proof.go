@@ -101,15 +101,28 @@ func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
 	if s == nil || len(b) == 0 {
 		return nil, fmt.Errorf("no monitor: %w", ErrUnanswered)
 	}
-	r := RangeOf(b).Rounded(uint64(pageSize))
+	p, err := a.observe(s, RangeOf(b).Rounded(uint64(pageSize)))
+	if err != nil {
+		return nil, err
+	}
+	// Only now: memory that is mapped over between the question and the watch would be taken for what was there before.
+	if err := s.answers(p.r); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// answers says whether the monitor sees all that can happen to the memory that lies there.
+func (s *serving) answers(r Range) error {
 	class, err := classOf(r)
 	if err != nil {
-		return nil, fmt.Errorf("%v: %w: %w", r, ErrUnanswered, err)
+		return fmt.Errorf("%v: %w: %w", r, ErrUnanswered, err)
 	}
 	if all, misses := s.coverage.Answers(class); !all {
-		return nil, fmt.Errorf("%s does not see %v of %v: %w", s.monitor.Name(), misses, class, ErrUnanswered)
+		return fmt.Errorf("%s does not see %v of %v: %w", s.monitor.Name(), misses, class, ErrUnanswered)
 	}
-	return a.observe(s, r)
+	return nil
 }
 
 // observe begins to look at whole pages.

@@ -1,14 +1,11 @@
 package memmon
 
 import (
-	"errors"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/testutil"
@@ -169,96 +166,7 @@ func TestUserfaultWindow(t *testing.T) {
 	}
 }
 
-// TestSoakUserfaultDeaths is 8 goroutines that register, unmap and map again beside the garbage collector; in the middle the reader ends.
-func TestSoakUserfaultDeaths(t *testing.T) {
-	for _, procs := range []int{1, 2} {
-		for _, killed := range []bool{false, true} {
-			func() {
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-				userfaultDeaths(t, killed)
-			}()
-		}
-	}
-}
-
-func userfaultDeaths(t *testing.T, killed bool) {
-	a := withUserfault(t)
-	rounds := int64(testutil.Count(t, 400, 200000))
-	var done, longest, unanswered atomic.Int64
-	var workers, collector sync.WaitGroup
-	stop := make(chan struct{})
-	collector.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				runtime.GC()
-				debug.FreeOSMemory()
-			}
-		}
-	})
-	for range 8 {
-		workers.Go(func() {
-			for n := done.Add(1); n <= rounds && !t.Failed(); n = done.Add(1) {
-				if killed && n == rounds/2 {
-					if err := a.monitor.(*userfault).fd.Load().End(); err != nil {
-						t.Error(err)
-					}
-				}
-				began := time.Now()
-				if !churn(t, a, int(n)) {
-					unanswered.Add(1)
-				}
-				if took := time.Since(began).Nanoseconds(); took > longest.Load() {
-					longest.Store(took)
-				}
-			}
-		})
-	}
-	workers.Wait()
-	close(stop)
-	collector.Wait()
-	if s := a.Status(); (s.State == Failed) != killed {
-		t.Errorf("after the end of the reader (%v): %+v", killed, s)
-	}
-	if n := unanswered.Load(); !killed && n > rounds/100 {
-		t.Errorf("%d of %d rounds without a proof", n, rounds)
-	}
-	t.Logf("GOMAXPROCS %d, reader killed %v: %d rounds, the longest %v", runtime.GOMAXPROCS(0), killed, rounds, time.Duration(longest.Load()))
-}
-
-// churn watches a page, looks, loses it one way or the other, and looks again. It is false if there was no proof: the list of mappings, in
-// which the page is looked for, changes all the time.
-func churn(t *testing.T, a *Arbiter, n int) bool {
-	m, err := sys.MapAnonymous(pageSize)
-	if err != nil {
-		t.Error(err)
-		return true
-	}
-	defer m.Close()
-	m.Bytes()[0] = 1
-	p, err := a.Prove(Mapped(m.Bytes(), nil))
-	if err != nil {
-		if !errors.Is(err, ErrUnanswered) {
-			t.Error(err)
-		}
-		return false
-	}
-	defer p.Close()
-	p.Valid() // mostly true; the kernel may be busy
-	switch n % 3 {
-	case 0:
-		err = m.Close()
-	case 1:
-		err = m.MapOver()
-	case 2:
-		err = sys.NewPages(m.Bytes())
-	}
-	if err != nil || p.Valid() {
-		t.Errorf("round %d: %v; valid: %v", n, err, p.Valid())
-	}
-	return true
-}
+// EndReader ends the thread that reads userfaultfd, as an error does. It does not wait.
+func EndReader(a *Arbiter) error { return a.monitor.(*userfault).fd.Load().End() }
 
 func claim(addr uint64) (*sys.Anonymous, bool, error) { return sys.MapAnonymousAt(addr, pageSize) }

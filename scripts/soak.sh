@@ -20,11 +20,13 @@
 #   computes   remote memory access while the target computes
 #   hostile    peers that shake hands and then do harm
 #   idle       what does nothing uses nothing
+#   registration  memory registration: what goes stale, through proofs, the cache and a fabric; userfaultfd for 40 minutes, its
+#              reader killed; a storm of memory events
 #   reports    the tests that answer reports of users, by number
 #   rest       all other tests called TestSoak...
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-all=(matrix launchers histories deaths cycles native streams releases law conformance surroundings shmdeaths closes computes hostile idle reports rest)
+all=(matrix launchers histories deaths cycles native streams releases law conformance surroundings shmdeaths closes computes hostile idle registration reports rest)
 
 # What each line runs: packages, and a pattern for go test -run.
 declare -A packages=(
@@ -34,6 +36,7 @@ declare -A packages=(
 	[surroundings]="./fabric/fabrictest ./prov/shm ./prov/hook"
 	[shmdeaths]=./prov/shm [closes]="./fabric/fabrictest ./prov/shm" [computes]="./fabric/fabrictest ./prov/shm"
 	[hostile]="./internal/shmem ./prov/shm" [idle]="./fabric/fabrictest ./prov/shm"
+	[registration]="./memmon ./internal/mrcache ./internal/pinnic ./interop"
 	[rest]=$(go list ./... | grep -vE '/prov/(shm|hook)$' | tr '\n' ' ')
 )
 declare -A pattern=(
@@ -53,13 +56,14 @@ declare -A pattern=(
 	[computes]='^TestSoakConformance$/^procs=2$/./^(compute-|first)|^TestLoop$/./^(compute-|first)'
 	[hostile]='Hostile|^TestBad|Garbage|Quota|Unknown'
 	[idle]='^TestSoakConformance$/^procs=2$/./^(idle|goroutines)|^TestLoop$/./^(idle|goroutines)'
+	[registration]='^Test(SoakStale|SoakStorm|SoakUserfaultHang|SoakRegist|UserfaultWindow|Beside$)'
 	[reports]='^TestFieldsAreAnswered$|F[0-9][0-9]'
 	[rest]='^TestSoak'
 )
 
 # elsewhere are the TestSoak... of the lines before the rest; what the reports run again they run with
 # other reports.
-elsewhere='^TestSoak(Matrix|F04|F05|F22|Kill|Death|FormAndDie|ReaderLeaves|Interrupted|AttachCycles|Native|Releases|PipeBetween|Newer|Sid|LateActivation|.*Histor)'
+elsewhere='^TestSoak(Matrix|F04|F05|F22|Kill|Death|FormAndDie|ReaderLeaves|Interrupted|AttachCycles|Native|Releases|PipeBetween|Newer|Sid|LateActivation|.*Histor|Stale|Storm|UserfaultHang|Regist)'
 
 export GORACE="atexit_sleep_ms=10 ${GORACE:-}" # else each process of a test lingers for a second
 
@@ -103,7 +107,7 @@ for line in "${lines[@]}"; do
 	fi
 	[ $verdict = ok ] || failed=$((failed + 1))
 	# What a test says it has measured, recorded or left out.
-	grep -aE '(killed|ADIOS2), .*times$|NOT RUN|NOT TESTED|after [0-9]+ cycles|rounds of [0-9]+ streams' "$log"
+	grep -aE '(killed|ADIOS2), .*times$|NOT RUN|NOT TESTED|after [0-9]+ cycles|rounds of [0-9]+ streams|registration: ' "$log"
 	summary+=("$(printf '%-5s %-10s %4d passed, %d failed, %d skipped  %d s' "$verdict" "$line" \
 		"$(count PASS "$log")" "$(count FAIL "$log")" "$(count SKIP "$log")" $((SECONDS - began)))")
 done

@@ -60,7 +60,7 @@ var table = []row{
 	{pkg: "fabric/provider", may: []string{"memmon"}, others: core},
 	{pkg: "fabric/fabrictest", may: []string{"fabric", "fabric/provider", "memmon", "internal/testutil"}, tests: []string{"prov/*"}, others: core},
 	{pkg: "fabric", may: []string{"fabric/provider", "memmon", "internal/suggest"}, tests: []string{"prov/*", "fabric/fabrictest", "internal/fakeprov", "internal/pinnic"}, others: core},
-	{pkg: "memmon", may: []string{"internal/sys", "internal/shmem", "internal/hooks"}, tests: []string{"internal/pinnic"}, others: core},
+	{pkg: "memmon", may: []string{"internal/sys", "internal/shmem", "internal/hooks"}, tests: []string{"internal/pinnic", "internal/mrcache"}, others: core},
 
 	// Providers: never each other, but for those whose work it is.
 	{pkg: "prov/all", may: []string{"prov/*"}},
@@ -106,7 +106,7 @@ var table = []row{
 	{pkg: "internal/testutil", others: []string{"github.com/google/go-cmp", "go.uber.org/goleak"}},
 	{pkg: "internal/bpfixture"},
 	{pkg: "internal/fakeprov", may: []string{"fabric/provider", "memmon"}},
-	{pkg: "internal/pinnic", may: []string{"internal/sys"}, tests: []string{"memmon"}},
+	{pkg: "internal/pinnic", may: []string{"internal/sys"}, tests: []string{"memmon", "internal/mrcache"}},
 	{pkg: "internal/archtest"},
 
 	// Above everything. Codecs and metrics are linked by the one who wants them.

@@ -246,3 +246,25 @@ func TestDeviceKeepsIt(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestNobodyCanTell has so much happen near by, each time that memory is registered, that the monitor has forgotten what: the registration is for one
+// operation, and counted.
+func TestNobodyCanTell(t *testing.T) {
+	d := newDevice()
+	b := newBench(t, d, Config{})
+	m := pages(t, 1).Bytes()
+	near := memmon.Range{Addr: memmon.RangeOf(m).Addr ^ pageSize, Len: pageSize}
+	d.before = func([]byte) {
+		for range 2000 { // more than are remembered
+			b.arbiter.Notify(near)
+		}
+	}
+	r := b.acquire(t, memmon.Mapped(m, nil))
+	if r.Why() != Unsure {
+		t.Errorf("%v", r.Why())
+	}
+	release(t, &r, nil)
+	if s := b.Stats(); s.Unsure != 1 || s.Entries != 0 || s.Pinned != 0 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -4,20 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/memmon"
 )
 
-// How often memory is registered that changes each time meanwhile, and of which nobody can tell for a moment.
+// How often memory is registered that changes each time meanwhile, and of which nobody can tell for a moment; of that also how long, since a driver
+// may take its time.
 const (
-	tries       = 3
-	unsureTries = 500
+	tries          = 3
+	unsureTries    = 500
+	unsurePatience = 20 * time.Millisecond
 )
 
 // missed goes on where a hit was not possible; found is an entry that is not valid any more, or nil.
 func (c *Cache[H]) missed(k memmon.Kind, found *entry[H]) (Registration[H], error) {
 	why := missNew
+	var unsure time.Time // since when
 	for changes, doubts := 0, 0; changes < tries; {
 		b, epoch := k.Bytes(), c.cfg.Arbiter.Epoch()
 		if len(b) == 0 {
@@ -40,7 +44,10 @@ func (c *Cache[H]) missed(k memmon.Kind, found *entry[H]) (Registration[H], erro
 		case !errors.Is(err, errUnsure):
 			return r, err
 		default:
-			if doubts++; doubts == unsureTries {
+			if doubts == 0 {
+				unsure = time.Now()
+			}
+			if doubts++; doubts == unsureTries || time.Since(unsure) > unsurePatience {
 				return c.register(k, b, epoch, why, false)
 			}
 			runtime.Gosched()

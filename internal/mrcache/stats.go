@@ -11,7 +11,7 @@ type Stats struct {
 	DeadOwner   uint64 // memory with an owner, arenas among them,
 	DeadMonitor uint64 // memory that the monitor saw go
 
-	NoMonitor, NoAnswer, Disabled, Full uint64 // registrations for one operation, by reason
+	NoMonitor, NoAnswer, Disabled, Full, Unsure uint64 // registrations for one operation, by reason
 
 	Small   uint64 // refused
 	Raced   uint64 // registered in vain: another goroutine was faster
@@ -60,5 +60,5 @@ func (c *Cache[H]) countOnce(why Reason) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &c.stats
-	*[numReasons]*uint64{NoMonitor: &s.NoMonitor, NoAnswer: &s.NoAnswer, Disabled: &s.Disabled, Full: &s.Full}[why]++
+	*[numReasons]*uint64{NoMonitor: &s.NoMonitor, NoAnswer: &s.NoAnswer, Disabled: &s.Disabled, Full: &s.Full, Unsure: &s.Unsure}[why]++
 }
