@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -19,8 +18,8 @@ type userfault struct {
 	heard   heard
 	drained uint64
 
-	mu   sync.Mutex // of watches; held during calls of the kernel that unmapping threads wait for nothing of
-	list []*userfaultWatch
+	mu      sync.Mutex // of watches; held during calls of the kernel that unmapping threads wait for nothing of
+	watches nearby
 }
 
 var errNotNow = errors.New("it is not started")
@@ -29,7 +28,7 @@ func newUserfault(e *events) (Monitor, error) {
 	if err := sys.CanUserfault(); err != nil {
 		return nil, fmt.Errorf("%w (the kernel needs 5.11, and vm.unprivileged_userfaultfd or none of seccomp's filters on it)", err)
 	}
-	return &userfault{wake: e.wake}, nil
+	return &userfault{wake: e.wake, watches: nearby{}}, nil
 }
 
 func (*userfault) Name() string { return "userfaultfd" }
@@ -91,17 +90,17 @@ func (u *userfault) Watch(r Range) (Watch, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	// Memory that was mapped again at these addresses is watched from now on: who watched what was there before must not take it for that.
-	for _, o := range u.list {
-		if o.r.Overlaps(r) && o.dead.Load() == uint32(same) {
+	u.watches.overlapping(r, func(o *userfaultWatch) {
+		if o.dead.Load() == uint32(same) {
 			o.dead.Store(uint32(o.watched()))
 		}
-	}
+	})
 	w := &userfaultWatch{u: u, fd: fd, r: r}
 	w.seen.Store(u.heard.now())
 	if err := fd.Watch(r.Addr, r.Len); err != nil {
 		return nil, err
 	}
-	u.list = append(u.list, w)
+	u.watches.add(w)
 	return w, nil
 }
 
@@ -149,6 +148,8 @@ func (w *userfaultWatch) watched() answer {
 		switch {
 		case is:
 			return same
+		case !busy && w.fd.Err() != nil: // it was asked of what the reader has put in the place of the userfaultfd when it ended
+			return unsure
 		case !busy:
 			return changed
 		}
@@ -162,11 +163,9 @@ func (w *userfaultWatch) Close() {
 	u := w.u
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.list = slices.DeleteFunc(u.list, func(o *userfaultWatch) bool { return o == w })
+	u.watches.remove(w)
 	rest := []Range{w.r}
-	for _, o := range u.list {
-		rest = without(rest, o.r)
-	}
+	u.watches.overlapping(w.r, func(o *userfaultWatch) { rest = without(rest, o.r) })
 	for _, r := range rest {
 		_ = w.fd.Unwatch(r.Addr, r.Len) // it may be unmapped, or other memory
 	}
