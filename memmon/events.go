@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/shmem"
 	"github.com/weft-fabric/weft/internal/sys"
@@ -33,9 +34,10 @@ const (
 	granuleBits = 21 // 2 MiB
 
 	// How often a hit looks again if somebody is posting at this very moment; in the end it lets others run between the looks. That is
-	// cheaper than what a miss costs.
+	// cheaper than what a miss costs, unless the others take long.
 	inFlightLooks = 64
 	patientLooks  = 32
+	lookPatience  = 10 * time.Millisecond
 )
 
 // eventsName is how the page is found in /proc/self/maps.
@@ -131,15 +133,22 @@ const (
 
 // look says what was told of the range by the events from seen on, and how many there have been.
 func (e *events) look(seen uint64, r Range) (uint64, answer) {
+	var patient time.Time // since when
 	for i := range inFlightLooks {
 		done := atomic.LoadUint64(&e.w[wordDone])
 		// A poster counts itself in begun before it writes a slot, so if the two are equal nobody writes.
 		if atomic.LoadUint64(&e.w[wordBegun]) == done {
 			return done, e.asked(seen, done, r)
 		}
-		if i >= inFlightLooks-patientLooks {
-			runtime.Gosched()
+		switch {
+		case i < inFlightLooks-patientLooks:
+			continue
+		case i == inFlightLooks-patientLooks:
+			patient = time.Now()
+		case time.Since(patient) > lookPatience:
+			return seen, unsure
 		}
+		runtime.Gosched()
 	}
 	return seen, unsure
 }
