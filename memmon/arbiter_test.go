@@ -215,6 +215,9 @@ func TestAnswersOnlyForPrivateMemory(t *testing.T) {
 	}
 }
 
+// nobodys is an address that no thread is given: nothing lies there unless the test maps it.
+const nobodys = 256 << 10
+
 // hasty is a monitor under whose nose memory goes away just before it begins to watch.
 type hasty struct {
 	*fake
@@ -228,7 +231,11 @@ func (h hasty) Watch(r Range) (Watch, error) {
 
 // TestClassOfWhatIsWatched has memory change while a proof is made: what is watched counts, not what lay there before.
 func TestClassOfWhatIsWatched(t *testing.T) {
-	a, m := testArbiter(t), pages(t, 1)
+	a := testArbiter(t)
+	m, _, err := sys.MapAnonymousAt(nobodys, pageSize)
+	if err != nil || m == nil {
+		t.Fatal(m, err)
+	}
 	b, h := m.Bytes(), hasty{newFake(), m.Close}
 	if err := a.Import(h); err != nil {
 		t.Fatal(err)
@@ -367,15 +374,7 @@ func TestObservedOnlyWhatIsCovered(t *testing.T) {
 	if _, err := a.Prove(Mapped(shared.Bytes(), nil)); !errors.Is(err, ErrUnanswered) {
 		t.Errorf("shared memory that others can truncate: %v", err)
 	}
-	gone, err := sys.MapAnonymous(pageSize)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := gone.Bytes()
-	if err := gone.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.Prove(Mapped(b, nil)); !errors.Is(err, ErrUnanswered) {
+	if _, err := a.Prove(Mapped(sys.BytesAt(nobodys, pageSize), nil)); !errors.Is(err, ErrUnanswered) {
 		t.Errorf("memory that is not mapped: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package memmon
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/sys"
 )
@@ -16,9 +17,10 @@ type heard struct {
 
 const (
 	// How often a hit looks again if the thread is writing at this very moment; in the end it lets others run between the looks. That is
-	// cheaper than what a miss costs.
+	// cheaper than what a miss costs, unless the others take long.
 	inFlightLooks = 64
 	patientLooks  = 32
+	lookPatience  = 10 * time.Millisecond
 )
 
 func (h *heard) words(wake sys.Eventfd) sys.EventWords {
@@ -30,14 +32,21 @@ func (h *heard) now() uint64 { return atomic.LoadUint64(&h.done) }
 
 // look says what was heard of the range by the events from seen on, and how many there have been.
 func (h *heard) look(seen uint64, r Range) (uint64, answer) {
+	var patient time.Time // since when
 	for i := range inFlightLooks {
 		done := atomic.LoadUint64(&h.done)
 		if atomic.LoadUint64(&h.begun) == done {
 			return done, h.asked(seen, done, r)
 		}
-		if i >= inFlightLooks-patientLooks {
-			runtime.Gosched()
+		switch {
+		case i < inFlightLooks-patientLooks:
+			continue
+		case i == inFlightLooks-patientLooks:
+			patient = time.Now()
+		case time.Since(patient) > lookPatience:
+			return seen, unsure
 		}
+		runtime.Gosched()
 	}
 	return seen, unsure
 }

@@ -49,6 +49,23 @@ func (m *site) kind(b []byte) memmon.Kind {
 	return memmon.Mapped(b, nil)
 }
 
+// stamp says which pages a device has: those that lay there after n had become of, and what n was when they were registered.
+type stamp struct{ of, n uint64 }
+
+// stamp is of what lies there now. What n says alone is not enough: while the memory is changed they may be the old ones, or already the new ones. So
+// pages have it written on them; only those of an arena are given the benefit of the doubt.
+func (m *site) stamp() stamp {
+	written := uint64(0)
+	if m.sort != ofArena {
+		written = binary.NativeEndian.Uint64(m.bytes)
+	}
+	n := m.n.Load()
+	if written == 0 { // nobody has come to write on them
+		written = (n + 1) &^ 1
+	}
+	return stamp{written, n}
+}
+
 // change has other pages lie there.
 func (m *site) change(b *bench) error {
 	m.mu.Lock()
@@ -67,7 +84,11 @@ func (m *site) change(b *bench) error {
 		b.monitor.goes(at)
 		defer b.monitor.goes(at)
 	}
-	return m.anon.MapOver()
+	if err := m.anon.MapOver(); err != nil {
+		return err
+	}
+	binary.NativeEndian.PutUint64(m.bytes, m.n.Load()+1)
+	return nil
 }
 
 // TestBeside has goroutines acquire and release, change the memory, flush, switch and look at the statistics at the same time. A
@@ -79,7 +100,7 @@ func TestBeside(t *testing.T) {
 	d.tell = func(b []byte) any {
 		for _, m := range sites {
 			if memmon.RangeOf(m.bytes).Contains(memmon.RangeOf(b)) {
-				return m.n.Load()
+				return m.stamp()
 			}
 		}
 		return binary.NativeEndian.Uint64(b) // an object of the goroutine that is here
@@ -112,7 +133,7 @@ func TestBeside(t *testing.T) {
 				default:
 					err = m.use(b, rnd)
 				}
-				if errors.Is(err, ErrRemapped) {
+				if errors.Is(err, ErrRemapped) && !errors.Is(err, errStale) {
 					remapped.Add(1)
 				} else if err != nil {
 					t.Error(err)
@@ -148,19 +169,19 @@ func (m *site) use(b *bench, rnd *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	of := r.Handle().page.(uint64)
-	if of < before&^1 { // while it is being changed, it may be what it was
-		return errStale
+	has := r.Handle().page.(stamp)
+	if has.of < before&^1 { // while it is being changed, it may be what it was
+		return errors.Join(errStale, r.Release())
 	}
 	for range rnd.IntN(4) {
 		runtime.Gosched() // in use while others go on
 	}
-	changed := m.n.Load() >= of+2 // from beginning to end
+	changed := m.n.Load() >= has.of+2 // from beginning to end
 	err = r.Release()
 	switch told := errors.Is(err, ErrRemapped); {
 	case changed && !told:
 		return errUntold
-	case told && m.sort != watched && m.n.Load() == of && of%2 == 0: // the monitor may have been too busy to tell
+	case told && m.sort != watched && m.n.Load() == has.n && has.n%2 == 0: // the monitor may have been too busy to tell
 		return errors.New("it was told of a change that was none")
 	}
 	return err

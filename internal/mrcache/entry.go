@@ -75,6 +75,9 @@ func (e *entry[H]) dieIdle(always bool) bool {
 	return e.state.CompareAndSwap(s, s|dead)
 }
 
+// isIdle says whether nobody uses it at the moment.
+func (e *entry[H]) isIdle() bool { return e.state.Load()&(dead|users) == 0 }
+
 // missed is what a miss is that has found the entry and cannot have it.
 func (e *entry[H]) missed(epoch uint64) miss {
 	if e.epoch != epoch {

@@ -52,18 +52,34 @@ func (c *Cache[H]) account(e *entry[H], entries int, bytes uint64) {
 	}
 }
 
-// evict takes out an idle entry, or none. The caller has mu.
+// handSteps is how many entries the hand passes at a time: where nearly all are in use nobody is to look at all of them for each miss.
+const handSteps = 128
+
+// evict takes out an idle entry, or none of those that the hand passes. If all idle ones among these were used since it came by last, one goes that
+// was. The caller has mu.
 func (c *Cache[H]) evict() *entry[H] {
-	for range 2 * len(c.ring) {
+	var idle *entry[H]
+	for range min(2*len(c.ring), handSteps) {
 		e := c.ring[c.hand]
 		c.hand = (c.hand + 1) % len(c.ring)
-		if e != nil && e.dieIdle(false) {
-			c.unlink(e)
-			c.stats.Evicted++
-			return e
+		switch {
+		case e == nil:
+		case e.dieIdle(false):
+			return c.evicted(e)
+		case idle == nil && e.isIdle():
+			idle = e
 		}
 	}
+	if idle != nil && idle.dieIdle(true) {
+		return c.evicted(idle)
+	}
 	return nil
+}
+
+func (c *Cache[H]) evicted(e *entry[H]) *entry[H] {
+	c.unlink(e)
+	c.stats.Evicted++
+	return e
 }
 
 // clear makes the cache forget all that it keeps, or only what is idle, and deregisters what is idle.
