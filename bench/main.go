@@ -83,9 +83,6 @@ func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	case stepsTable:
 		rep, err := runSteps(ctx, c)
 		return write(stdout, rep, err, asJSON, writeStepsTable)
-	case regTable:
-		rep, err := runRegistrations(ctx, c)
-		return write(stdout, rep, err, asJSON, writeRegTable)
 	case growthTable:
 		rep, err := runGrowth(ctx, c)
 		return write(stdout, rep, err, asJSON, c.writeGrowth)
@@ -121,19 +118,18 @@ const (
 	shmTable     = "shm"
 	stepsTable   = "steps"
 	growthTable  = "growth"
-	regTable     = "registrations"
 )
 
 // tableRounds are the tables, and how often each pair runs unless -rounds says.
-var tableRounds = map[string]int{socketsTable: 5, shmTable: 5, stepsTable: 3, growthTable: 3, regTable: 3}
+var tableRounds = map[string]int{socketsTable: 5, shmTable: 5, stepsTable: 3, growthTable: 3}
 
 // parseFlags reads the command line. The defaults take less than a quarter of an hour.
 func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.IntVar(&c.rounds, "rounds", 0, "how often each pair runs (0: 5, of steps, growth and registrations 3)")
-	f.Float64Var(&c.seconds, "seconds", 1.2, "how long each pair is measured in a round; a tenth of it each cell of registrations")
-	f.StringVar(&c.table, "table", socketsTable, "what is measured: steps over `sockets` against ADIOS2; shm: operations over shared memory against libfabric, and against a bare eventfd where the receiver sleeps; steps: within a node, against each data plane of ADIOS2, and against bare memory; growth: what a step costs with the number of variables, blocks and ranks; registrations: the registration cache")
+	f.IntVar(&c.rounds, "rounds", 0, "how often each pair runs (0: 5, of steps and growth 3)")
+	f.Float64Var(&c.seconds, "seconds", 1.2, "how long each pair is measured in a round")
+	f.StringVar(&c.table, "table", socketsTable, "what is measured: steps over `sockets` against ADIOS2; shm: operations over shared memory against libfabric, and against a bare eventfd where the receiver sleeps; steps: within a node, against each data plane of ADIOS2, and against bare memory; growth: what a step costs with the number of variables, blocks and ranks")
 	only := f.String("only", "", "measure the rows and paths that match this `regexp`, as \"8 MiB, queue 1, put, get, Weft → ADIOS2\"")
 	f.BoolVar(&asJSON, "json", false, "print JSON, with every sample")
 	f.StringVar(&c.docs, "docs", "", "of growth: write performance.md and its plots into this `folder`, instead of a page without plots to stdout")
