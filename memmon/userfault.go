@@ -128,7 +128,9 @@ func (w *userfaultWatch) Close() {
 	u.list = slices.DeleteFunc(u.list, func(o *userfaultWatch) bool { return o == w })
 	rest := []Range{w.r}
 	for _, o := range u.list {
-		rest = without(rest, o.r)
+		if o.r.Overlaps(w.r) {
+			rest = without(rest, o.r)
+		}
 	}
 	for _, r := range rest {
 		_ = w.fd.Unwatch(r.Addr, r.Len) // it may be unmapped, or other memory
