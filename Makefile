@@ -37,9 +37,10 @@ soak:
 	scripts/soak.sh $(LINES)
 
 # Steps over sockets and within a node against the real ADIOS2, operations over shared memory against
-# libfabric, what a step costs with what is in it; half an hour. make bench TABLES=shm BENCHFLAGS='-only "8 B"'
+# libfabric, what a step costs with what is in it, what the cache of registrations costs; 40 minutes.
+# make bench TABLES=shm BENCHFLAGS='-only "8 B"'
 # docs/performance.md is made by make bench TABLES=growth BENCHFLAGS='-docs docs'
-TABLES ?= sockets shm steps growth
+TABLES ?= sockets shm steps growth registrations
 bench:
 	for table in $(TABLES); do go run ./bench -table $$table $(BENCHFLAGS) || exit; done
 

@@ -2,7 +2,7 @@
 // machine in the same run, and prints a table: ours, theirs, ratio, spread. With
 // -table shm it does the same for operations over shared memory, against libfabric.
 //
-//	go run ./bench [-table sockets|shm|steps|growth] [-rounds N] [-seconds S] [-only REGEXP] [-json] [-docs DIR] [-cpuprofile DIR]
+//	go run ./bench [-table sockets|shm|steps|growth|registrations] [-rounds N] [-seconds S] [-only REGEXP] [-json] [-docs DIR] [-cpuprofile DIR]
 //
 // # Steps over sockets
 //
@@ -49,6 +49,13 @@
 // installed, and by that of the Debian root. A row has a fixed number of
 // operations; -seconds and -cpuprofile are refused. Where the receiver sleeps before each message,
 // the row is done by two processes that have nothing but an eventfd, too: by that one sees what of it is the kernel's.
+//
+// # Registrations
+//
+// A row is a kind of memory, an operation of the cache of registrations (a hit, a miss, an insertion, an invalidation), a number of entries and of goroutines. All
+// is done in the process that is started, with a registrar that does nothing: so it is the cache that is measured, and what the loop around it
+// costs is measured beside it. In each round each cache is made, filled and closed. A few rows have a registrar that pins pages (internal/pinnic), and say what a hit saves.
+// Nobody else has such a cache that could be timed without hardware for RDMA. With -cpuprofile there is a profile for each cache.
 //
 // # Processes
 //

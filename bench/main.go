@@ -86,6 +86,9 @@ func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	case growthTable:
 		rep, err := runGrowth(ctx, c)
 		return write(stdout, rep, err, asJSON, c.writeGrowth)
+	case mrTable:
+		rep, err := runMR(ctx, c)
+		return write(stdout, rep, err, asJSON, writeMRTable)
 	}
 	rep, err := run(ctx, c)
 	return write(stdout, rep, err, asJSON, writeTable)
@@ -118,36 +121,42 @@ const (
 	shmTable     = "shm"
 	stepsTable   = "steps"
 	growthTable  = "growth"
+	mrTable      = "registrations"
 )
 
-// tableRounds are the tables, and how often each pair runs unless -rounds says.
-var tableRounds = map[string]int{socketsTable: 5, shmTable: 5, stepsTable: 3, growthTable: 3}
+// usual is what a table does unless it is told otherwise: how often each pair runs, and for how many seconds.
+type usual struct {
+	rounds  int
+	seconds float64
+}
+
+var tables = map[string]usual{socketsTable: {5, 1.2}, shmTable: {5, 1.2}, stepsTable: {3, 1.2}, growthTable: {3, 1.2}, mrTable: {3, 0.15}}
 
 // parseFlags reads the command line. The defaults take less than a quarter of an hour.
 func parseFlags(args []string, stderr io.Writer) (c config, asJSON bool, err error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.IntVar(&c.rounds, "rounds", 0, "how often each pair runs (0: 5, of steps and growth 3)")
-	f.Float64Var(&c.seconds, "seconds", 1.2, "how long each pair is measured in a round")
-	f.StringVar(&c.table, "table", socketsTable, "what is measured: steps over `sockets` against ADIOS2; shm: operations over shared memory against libfabric, and against a bare eventfd where the receiver sleeps; steps: within a node, against each data plane of ADIOS2, and against bare memory; growth: what a step costs with the number of variables, blocks and ranks")
+	f.IntVar(&c.rounds, "rounds", 0, "how often each pair runs (0: 5, of steps, growth and registrations 3)")
+	f.Float64Var(&c.seconds, "seconds", 0, "how long each pair is measured in a round (0: 1.2, of registrations 0.15)")
+	f.StringVar(&c.table, "table", socketsTable, "what is measured: steps over `sockets` against ADIOS2; shm: operations over shared memory against libfabric, and against a bare eventfd where the receiver sleeps; steps: within a node, against each data plane of ADIOS2, and against bare memory; growth: what a step costs with the number of variables, blocks and ranks; registrations: what the cache of registrations costs")
 	only := f.String("only", "", "measure the rows and paths that match this `regexp`, as \"8 MiB, queue 1, put, get, Weft → ADIOS2\"")
 	f.BoolVar(&asJSON, "json", false, "print JSON, with every sample")
 	f.StringVar(&c.docs, "docs", "", "of growth: write performance.md and its plots into this `folder`, instead of a page without plots to stdout")
-	f.StringVar(&c.profile, "cpuprofile", "", "write CPU profiles of the Weft processes to this `folder`")
+	f.StringVar(&c.profile, "cpuprofile", "", "write CPU profiles of the Weft processes, or of registrations of each cache, to this `folder`")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return c, false, err
 		}
 		return c, false, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	if f.NArg() > 0 || c.rounds < 0 || !(c.seconds > 0 && c.seconds <= 60) {
+	if f.NArg() > 0 || c.rounds < 0 || !(c.seconds >= 0 && c.seconds <= 60) {
 		return c, false, fmt.Errorf("%w: want no negative rounds, seconds up to 60, and no words besides flags", errUsage)
 	}
-	usual, ok := tableRounds[c.table]
+	u, ok := tables[c.table]
 	if !ok {
-		return c, false, fmt.Errorf("%w: -table is one of %s, not %q", errUsage, strings.Join(slices.Sorted(maps.Keys(tableRounds)), ", "), c.table)
+		return c, false, fmt.Errorf("%w: -table is one of %s, not %q", errUsage, strings.Join(slices.Sorted(maps.Keys(tables)), ", "), c.table)
 	}
-	c.rounds = cmp.Or(c.rounds, usual)
+	c.rounds, c.seconds = cmp.Or(c.rounds, u.rounds), cmp.Or(c.seconds, u.seconds)
 	if c.docs != "" && (c.table != growthTable || asJSON) {
 		return c, false, fmt.Errorf("%w: -docs is for -table %s, without -json", errUsage, growthTable)
 	}

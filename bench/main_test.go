@@ -29,7 +29,7 @@ func TestFlags(t *testing.T) {
 		t.Errorf("%+v %v %v", c, asJSON, err)
 	}
 	for _, bad := range [][]string{
-		{"-rounds", "-1"}, {"-seconds", "0"}, {"-seconds", "NaN"}, {"-seconds", "61"}, {"-only", "("}, {"word"}, {"-nothing"},
+		{"-rounds", "-1"}, {"-seconds", "-1"}, {"-seconds", "NaN"}, {"-seconds", "61"}, {"-only", "("}, {"word"}, {"-nothing"},
 		{"-table", "shm", "-seconds", "1"}, {"-table", "shm", "-cpuprofile", "x"}, {"-seconds", "1.2", "-table", "shm"}, {"-table", "fast"},
 		{"-docs", "x"}, {"-table", "growth", "-docs", "x", "-json"},
 	} {
@@ -43,9 +43,9 @@ func TestFlags(t *testing.T) {
 	if c, _, err := parseFlags([]string{"-table", "shm", "-rounds", "2", "-json"}, io.Discard); err != nil || c.table != shmTable || c.rounds != 2 {
 		t.Errorf("%+v %v", c, err)
 	}
-	for table, rounds := range tableRounds {
-		if c, _, err := parseFlags([]string{"-table", table}, io.Discard); err != nil || c.rounds != rounds {
-			t.Errorf("%s: %d rounds, %v", table, c.rounds, err)
+	for table, u := range tables {
+		if c, _, err := parseFlags([]string{"-table", table}, io.Discard); err != nil || c.rounds != u.rounds || c.seconds != u.seconds {
+			t.Errorf("%s: %d rounds of %v s, %v", table, c.rounds, c.seconds, err)
 		}
 	}
 	if code := mainCode(t.Context(), []string{"-h"}, io.Discard, io.Discard); code != 0 {
@@ -61,10 +61,15 @@ func TestDefaultIsBounded(t *testing.T) {
 	for _, c := range growthPlan(everything) {
 		points += len(c.Points)
 	}
+	registrations := 0
+	for _, j := range mrPlan(everything) {
+		registrations += len(j.rows)
+	}
 	for table, x := range map[string]struct{ pairs, minutes int }{
 		socketsTable: {len(plan(everything, true)), 10},
 		stepsTable:   {len(stepsPlan(everything, true)), 15},
 		growthTable:  {points, 3},
+		mrTable:      {registrations, 10}, // in fact half of it: nothing is started
 	} {
 		c, _, err := parseFlags([]string{"-table", table}, io.Discard)
 		if err != nil {

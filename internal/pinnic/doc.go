@@ -3,7 +3,7 @@
 // address means meanwhile; what is received goes there, and nobody is told when that is no longer where the program looks.
 // So a registration that has gone stale shows, on any Linux machine, without RDMA hardware.
 //
-// It is a test double: archtest lets only tests import it. It is no provider, has one wire to one far end, and is not fast.
+// It is a test double: archtest lets only tests and the benchmarks import it. It is no provider, has one wire to one far end, and is not fast.
 //
 // All methods are safe for concurrent use. It starts no goroutine.
 package pinnic
