@@ -21,6 +21,7 @@ func TestMRPlan(t *testing.T) {
 	for want, rows := range map[string]int{
 		"": 4*(3*5*3-3) + 3 + 10,
 		"(arena|heap|owner|userfaultfd), 4 KiB, (10|1000|100000) entries, hit, ten buffers, [128] goroutines?": 36,
+		"(arena|heap|owner|userfaultfd), 4 KiB, (10|1000|100000) entries, hit, own buffers, [128] goroutines?": 36,
 		"(arena|heap|owner|userfaultfd), 4 KiB, (1000|100000) entries, hit, any buffer, [128] goroutines?":     24,
 		".* (10|1000|100000) entries, (miss|insert|invalidate), [128] goroutines?":                             108,
 		"none, 4 KiB, 0 entries, miss, [128] goroutines?":                                                      3,
@@ -98,7 +99,7 @@ func TestMRProfile(t *testing.T) {
 func TestMRDrive(t *testing.T) {
 	s := new(mrSet)
 	var got []int
-	w := mrWork{3, &s.inserted, func(i int) error { got = append(got, i); return nil }}
+	w := mrWork{n: 3, turn: &s.inserted, do: func(i int) error { got = append(got, i); return nil }}
 	for range 2 { // the turn goes on
 		if tally, err := w.run(t.Context(), 1, 0); err != nil || tally.ops < 1 {
 			t.Errorf("%+v %v", tally, err)

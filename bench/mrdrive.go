@@ -18,6 +18,7 @@ import (
 type mrWork struct {
 	n    int
 	turn *atomic.Uint64 // whose it is next, if they come one after the other; nil: at random
+	own  int            // so many of them, if there are enough, are each goroutine's own; 0: all are everybody's
 	do   func(i int) error
 }
 
@@ -44,7 +45,7 @@ func (w mrWork) run(ctx context.Context, goroutines int, d time.Duration) (t mrT
 	for g := range goroutines {
 		all.Go(func() {
 			var n int64
-			n, errs[g] = w.until(&stop, rand.New(rand.NewPCG(uint64(g), 1)))
+			n, errs[g] = w.part(g, goroutines).until(&stop, rand.New(rand.NewPCG(uint64(g), 1)))
 			ops.Add(n)
 		})
 	}
@@ -61,6 +62,19 @@ func (w mrWork) run(ctx context.Context, goroutines int, d time.Duration) (t mrT
 		return t, context.Cause(ctx)
 	}
 	return t, nil
+}
+
+// part is the work of goroutine g.
+func (w mrWork) part(g, goroutines int) mrWork {
+	if w.own == 0 {
+		return w
+	}
+	all := w.do
+	n := max(1, min(w.own, w.n/goroutines))
+	first := g * n
+	total := w.n
+	w.n, w.do = n, func(i int) error { return all((first + i) % total) }
+	return w
 }
 
 // until is the work of one goroutine. At least one operation is done.
@@ -103,6 +117,10 @@ func (t *mrSet) work(op mrOp, pass mrPass) mrWork {
 		return mrWork{n: len(list), do: func(i int) error { return pass(list[i]) }}
 	}
 	switch op {
+	case mrOwn:
+		w := of(m.kept)
+		w.own = tenKept
+		return w
 	case mrTen:
 		return of(m.kept[:min(tenKept, len(m.kept))])
 	case mrMiss:
@@ -112,7 +130,7 @@ func (t *mrSet) work(op mrOp, pass mrPass) mrWork {
 		w.turn = &t.inserted
 		return w
 	case mrInvalidate:
-		return mrWork{len(m.kept), &t.renewed, func(i int) error {
+		return mrWork{n: len(m.kept), turn: &t.renewed, do: func(i int) error {
 			k, err := m.renew(i)
 			if err != nil {
 				return err

@@ -51,7 +51,7 @@ func extremes(list []mrLine) (least, most mrLine) {
 
 // judgeHits judges the hits of a kind: under the aim, and flat.
 func (r *mrReport) judgeHits(k mrKind) (list []string) {
-	for _, op := range []mrOp{mrTen, mrAny} {
+	for _, op := range []mrOp{mrOwn, mrTen, mrAny} {
 		lines := r.measured(func(l mrLine) bool { return !l.Stand.Card && l.Stand.Kind == k && l.Row.Op == op })
 		if len(lines) == 0 {
 			continue

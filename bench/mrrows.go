@@ -21,7 +21,8 @@ const (
 type mrOp string
 
 const (
-	mrTen        mrOp = "hit, ten buffers" // used over and over
+	mrOwn        mrOp = "hit, own buffers" // ten of each goroutine, used over and over
+	mrTen        mrOp = "hit, ten buffers" // used over and over by all goroutines
 	mrAny        mrOp = "hit, any buffer"  // at random, of all
 	mrMiss       mrOp = "miss"
 	mrInsert     mrOp = "insert"
@@ -29,7 +30,7 @@ const (
 )
 
 // hits reports whether it is a hit.
-func (o mrOp) hits() bool { return o == mrTen || o == mrAny }
+func (o mrOp) hits() bool { return o == mrOwn || o == mrTen || o == mrAny }
 
 // mrStand is a cache that holds something: on it several rows are measured.
 type mrStand struct {
@@ -76,7 +77,7 @@ var (
 
 // rows of a stand, in the order in which they are measured: what takes entries out comes last.
 func (s mrStand) rows() (list []mrRow) {
-	ops := []mrOp{mrTen, mrAny, mrMiss, mrInsert, mrInvalidate}
+	ops := []mrOp{mrOwn, mrTen, mrAny, mrMiss, mrInsert, mrInvalidate}
 	goroutines := mrGoroutines
 	switch {
 	case s.Card:

@@ -25,7 +25,8 @@ const (
 included, by the operations of all goroutines; "wall" is the time of the run by the same. "Driver" is the processor time of the same loop without the cache, with one
 goroutine. The registrar does nothing: it is the cache that is measured. Each buffer is a page of 4 KiB.
 
-- *hit, ten buffers*: ten are used over and over, among all entries; *any buffer*: at random of all. With many of these nothing that a hit reads lies in the processor's
+- *hit, own buffers*: each goroutine uses ten of its own over and over, among all entries, fewer if there are fewer; *ten buffers*: all goroutines the same ten, so that processors
+  take each other's cache lines away; *any buffer*: at random of all. With many of these nothing that a hit reads lies in the processor's
   caches: it waits for memory about six times.
 - *miss*: memory at the addresses of the entries of which nobody answers (for userfaultfd a memory file, somewhere else): it is looked up, not found, and registered for the one operation. Of *none* the cache is empty, too.
 - *invalidate*: the memory becomes other memory, is found dead, and registered anew. Of an arena all entries die at once; an object of the heap is dropped, another

@@ -117,15 +117,15 @@ func (c *Cache[H]) find(k memmon.Kind, want memmon.Range, epoch uint64) (Registr
 				continue
 			}
 			e := s.entry.Load()
-			if e == nil || !e.span.Contains(want) || e.source != source || !e.use(recent) {
+			if e == nil || !e.span.Contains(want) || e.source != source || !e.hit() {
 				continue
 			}
 			if e.epoch == epoch {
 				if held, ok := e.proof.Hold(); ok {
-					e.hits.Add(1)
 					return Registration[H]{c, e, held}, nil
 				}
 			}
+			e.noHit()
 			return Registration[H]{}, e
 		}
 	}

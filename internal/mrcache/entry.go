@@ -7,12 +7,13 @@ import (
 	"github.com/weft-fabric/weft/memmon"
 )
 
-// The state of an entry is one word: how many use it, whether it is dead (nobody may begin to use it), and whether somebody has since
-// the clock's hand last passed.
+// The state of an entry is one word, so that a hit writes one: how many use it, whether it is dead (nobody may begin to use it), whether
+// somebody has since the clock's hand last passed, and the hits there have been.
 const (
-	users  uint64 = 1<<32 - 1
-	dead   uint64 = 1 << 32
-	recent uint64 = 1 << 33
+	users  uint64 = 1<<24 - 1
+	dead   uint64 = 1 << 24
+	recent uint64 = 1 << 25
+	oneHit uint64 = 1 << 26
 )
 
 // entry is a registration. What a hit reads comes first.
@@ -22,7 +23,6 @@ type entry[H any] struct {
 	source any          // who answers for the memory
 	proof  memmon.Proof // made before it was registered; nil: nobody answers, and it is not kept
 	epoch  uint64       // of the arbiter, before it was registered
-	hits   atomic.Uint64
 	handle H
 
 	why   Reason
@@ -34,18 +34,28 @@ type entry[H any] struct {
 	next    *entry[H] // in the graveyard
 }
 
-// use begins a use, unless the entry is dead. mark is recent, or 0 for who only looks.
-func (e *entry[H]) use(mark uint64) bool {
+// use begins a use, unless the entry is dead.
+func (e *entry[H]) use() bool { return e.begin(0, 0) }
+
+// hit is use by who wants the registration; noHit takes the hit back, not the use.
+func (e *entry[H]) hit() bool { return e.begin(oneHit, recent) }
+
+func (e *entry[H]) noHit() { e.state.Add(^oneHit + 1) }
+
+func (e *entry[H]) begin(more, mark uint64) bool {
 	for {
 		s := e.state.Load()
 		if s&dead != 0 {
 			return false
 		}
-		if e.state.CompareAndSwap(s, (s+1)|mark) {
+		if e.state.CompareAndSwap(s, (s+1+more)|mark) {
 			return true
 		}
 	}
 }
+
+// hits is how many there have been; it wraps at 2^38.
+func (e *entry[H]) hits() uint64 { return e.state.Load() / oneHit }
 
 // unuse ends a use. True: it was the last one of a dead entry, which is the caller's to bury.
 func (e *entry[H]) unuse() bool {

@@ -12,16 +12,16 @@ import (
 func TestEntryStates(t *testing.T) {
 	var e entry[int]
 	e.state.Store(1)
-	if e.dieIdle(true) || !e.use(recent) || e.unuse() || e.unuse() {
+	if e.dieIdle(true) || !e.hit() || e.unuse() || e.unuse() {
 		t.Error("in use")
 	}
-	if e.dieIdle(false) || e.state.Load() != 0 {
+	if e.dieIdle(false) || e.state.Load() != oneHit {
 		t.Error("used since it was last asked")
 	}
-	if !e.use(0) || e.unuse() || !e.dieIdle(false) {
+	if !e.use() || e.unuse() || !e.dieIdle(false) {
 		t.Error("a look is no use")
 	}
-	if e.use(recent) || e.dieIdle(true) {
+	if e.hit() || e.dieIdle(true) {
 		t.Error("dead, and used again")
 	}
 	if first, idle := e.die(); first || !idle {
@@ -31,7 +31,7 @@ func TestEntryStates(t *testing.T) {
 	if first, idle := e.die(); !first || idle {
 		t.Error("two use it, and it died first now")
 	}
-	if e.use(0) || e.unuse() || !e.unuse() {
+	if e.use() || e.unuse() || !e.unuse() {
 		t.Error("the second one is the last")
 	}
 	if invariants.Enabled {
@@ -58,7 +58,7 @@ func TestEntryIsBuriedOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				for n := 0; n < 50 && e.use(recent); n++ {
+				for n := 0; n < 50 && e.hit(); n++ {
 					using.Add(1)
 					runtime.Gosched()
 					using.Add(-1)

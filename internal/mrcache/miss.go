@@ -215,7 +215,7 @@ func (c *Cache[H]) publish(e *entry[H], k memmon.Kind, want memmon.Range, why mi
 // supersede drops what lies within the new entry, and what has died around it. It says whether there was some of the same memory. The caller has mu.
 func (c *Cache[H]) supersede(e *entry[H]) (known bool) {
 	c.index.overlapping(e.span, func(old *entry[H]) {
-		if !old.use(0) {
+		if !old.use() {
 			return
 		}
 		valid := old.epoch == e.epoch && old.proof.Valid()

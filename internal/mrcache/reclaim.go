@@ -67,7 +67,7 @@ func (c *Cache[H]) reclaim() {
 func (c *Cache[H]) look(where memmon.Range) {
 	epoch := c.cfg.Arbiter.Epoch()
 	c.index.overlapping(where, func(e *entry[H]) {
-		if !e.use(0) {
+		if !e.use() {
 			return
 		}
 		if e.epoch < epoch || !e.proof.Valid() {

@@ -45,8 +45,8 @@ func (c *Cache[H]) Stats() Stats {
 
 // countHits adds what is new of the hits that an entry has counted itself. The caller has mu.
 func (c *Cache[H]) countHits(e *entry[H]) {
-	n := e.hits.Load()
-	c.stats.Hits += n - e.counted
+	n := e.hits()
+	c.stats.Hits += (n - e.counted) % (1 << 38)
 	e.counted = n
 }
 

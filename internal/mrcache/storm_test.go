@@ -154,7 +154,7 @@ func (s *storm) judge(operations, remapped int64) {
 	if worst > testutil.Pick(s.t, time.Hour, maxStall) {
 		s.t.Errorf("an operation took %v", worst)
 	}
-	if is.Hits == 0 || is.Evicted == 0 || is.DeadOwner == 0 || is.DeadMonitor == 0 && is.New == 0 {
+	if is.Hits == 0 || is.Evicted == 0 || is.DeadOwner+is.DeadMonitor == 0 || remapped == 0 {
 		s.t.Errorf("it shows little: %+v", is)
 	}
 }
