@@ -138,8 +138,12 @@ func TestMRCheck(t *testing.T) {
 		hits uint64 // of 100
 		good bool
 	}{
-		{mrTen, 100, true}, {mrAny, 95, true}, {mrAny, 94, false},
-		{mrMiss, 0, true}, {mrInsert, 20, true}, {mrInvalidate, 21, false},
+		{mrTen, 100, true},
+		{mrAny, 95, true},
+		{mrAny, 94, false},
+		{mrMiss, 0, true},
+		{mrInsert, 20, true},
+		{mrInvalidate, 21, false},
 	} {
 		if err := c.op.check(mrcache.Stats{Hits: 7}, mrcache.Stats{Hits: 7 + c.hits}, 100); (err == nil) != c.good {
 			t.Errorf("%s, %d hits: %v", c.op, c.hits, err)

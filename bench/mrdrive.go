@@ -99,7 +99,7 @@ type mrPass func(memmon.Kind) error
 // alone looks at the buffer and leaves the cache alone: that is what the driver itself costs.
 func alone(k memmon.Kind) error {
 	if memmon.RangeOf(k.Bytes()).Len == 0 {
-		return errNotKept
+		return errNothing
 	}
 	return nil
 }

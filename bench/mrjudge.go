@@ -86,7 +86,7 @@ func (r *mrReport) judgeUserfault(size int) []string {
 	}
 	least, most := extremes(lines)
 	budget := userfaultBudget[size]
-	return []string{fmt.Sprintf("%s, hit, %s: %s. Its own budget, %g us: %s", mrUserfault, sizeString(size), spread(least, most, 1e3, "us"),
+	return []string{fmt.Sprintf("%s, hit, %s: %s. Its own budget, since it asks the kernel twice, %g us: %s", mrUserfault, sizeString(size), spread(least, most, 1e3, "us"),
 		budget/1e3, verdict(most.median(sampleCPU) <= budget))}
 }
 

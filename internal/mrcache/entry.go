@@ -54,7 +54,7 @@ func (e *entry[H]) begin(more, mark uint64) bool {
 	}
 }
 
-// hits is how many there have been; it wraps at 2^38.
+// hits is how many there have been.
 func (e *entry[H]) hits() uint64 { return e.state.Load() / oneHit }
 
 // unuse ends a use. True: it was the last one of a dead entry, which is the caller's to bury.
