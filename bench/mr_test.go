@@ -19,7 +19,7 @@ import (
 // The table has what the aims are about.
 func TestMRPlan(t *testing.T) {
 	for want, rows := range map[string]int{
-		"": 4*(3*5*3-3) + 3 + 10,
+		"": 4*(3*6*3-3) + 3 + 10,
 		"(arena|heap|owner|userfaultfd), 4 KiB, (10|1000|100000) entries, hit, ten buffers, [128] goroutines?": 36,
 		"(arena|heap|owner|userfaultfd), 4 KiB, (10|1000|100000) entries, hit, own buffers, [128] goroutines?": 36,
 		"(arena|heap|owner|userfaultfd), 4 KiB, (1000|100000) entries, hit, any buffer, [128] goroutines?":     24,

@@ -45,7 +45,7 @@ func (w mrWork) run(ctx context.Context, goroutines int, d time.Duration) (t mrT
 	for g := range goroutines {
 		all.Go(func() {
 			var n int64
-			n, errs[g] = w.part(g, goroutines).until(&stop, rand.New(rand.NewPCG(uint64(g), 1)))
+			n, errs[g] = w.part(g, goroutines).until(&stop, uint64(g))
 			ops.Add(n)
 		})
 	}
@@ -78,7 +78,9 @@ func (w mrWork) part(g, goroutines int) mrWork {
 }
 
 // until is the work of one goroutine. At least one operation is done.
-func (w mrWork) until(stop *atomic.Bool, rnd *rand.Rand) (ops int64, err error) {
+func (w mrWork) until(stop *atomic.Bool, seed uint64) (ops int64, err error) {
+	var rnd rand.PCG // on the stack: beside another goroutine's it would share its cache line
+	rnd.Seed(seed, 1)
 	for {
 		i := rnd.Uint64()
 		if w.turn != nil {
