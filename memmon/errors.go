@@ -7,6 +7,9 @@ var (
 	ErrNotHeap = errors.New("memmon: not memory of the Go heap")
 	// ErrUnanswered says that nobody can tell whether the memory stays what it is: it must not be cached.
 	ErrUnanswered = errors.New("memmon: nobody answers for this memory")
+	// ErrDevice refuses memory of a device that is mapped, a GPU's say: Weft does not know how such memory is registered or copied. Who
+	// owns it can say so (Mapped with an Owner); then it is the driver's to take it or not.
+	ErrDevice = errors.New("memmon: memory of a device is not supported")
 	// ErrInUse refuses another monitor, because one has begun to serve.
 	ErrInUse = errors.New("memmon: too late for another monitor: one serves already")
 	// ErrImported refuses a second monitor.

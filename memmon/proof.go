@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"weak"
 
@@ -27,7 +28,7 @@ type Proof interface {
 
 // Prove makes a proof for memory as it is now. Make it before the memory is registered: what happens meanwhile then counts.
 //
-// It fails with [ErrNotHeap], and with [ErrUnanswered] where nobody can tell: such memory is not to be cached.
+// It fails with [ErrNotHeap], with [ErrDevice] for memory of a device that a monitor was asked for, and with [ErrUnanswered] where nobody can tell: such memory is not to be cached.
 func (a *Arbiter) Prove(k Kind) (Proof, error) {
 	switch k := k.(type) {
 	case heap:
@@ -116,6 +117,9 @@ func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
 // answers says whether the monitor sees all that can happen to the memory that lies there.
 func (s *serving) answers(r Range) error {
 	class, err := classOf(r)
+	if errors.Is(err, ErrDevice) {
+		return fmt.Errorf("%v: %w", r, err)
+	}
 	if err != nil {
 		return fmt.Errorf("%v: %w: %w", r, ErrUnanswered, err)
 	}
@@ -218,13 +222,15 @@ var errMixed = errors.New("it is memory of several classes, or not mapped")
 const classLooks = 4
 
 // classOf asks the kernel what the range is.
+var mappingsOf = sys.MappingsOf // another one in tests
+
 func classOf(r Range) (class Memory, err error) {
 	for range classLooks {
 		var list []sys.MappingInfo
-		if list, err = sys.MappingsOf(r.Addr, r.Len); err == nil {
+		if list, err = mappingsOf(r.Addr, r.Len); err == nil {
 			class, err = classOfAll(list)
 		}
-		if err == nil {
+		if err == nil || errors.Is(err, ErrDevice) {
 			break
 		}
 	}
@@ -234,6 +240,9 @@ func classOf(r Range) (class Memory, err error) {
 func classOfAll(list []sys.MappingInfo) (Memory, error) {
 	class := numMemories
 	for _, m := range list {
+		if ofDevice(m) {
+			return 0, fmt.Errorf("%s: %w", m.File, ErrDevice)
+		}
 		c := classify(m)
 		if class != numMemories && c != class {
 			return 0, errMixed
@@ -244,6 +253,15 @@ func classOfAll(list []sys.MappingInfo) (Memory, error) {
 		return 0, errMixed
 	}
 	return class, nil
+}
+
+// ofDevice says whether a mapping is of a device: a file of /dev but those that are memory of the kernel's own, or a dmabuf.
+func ofDevice(m sys.MappingInfo) bool {
+	if strings.HasPrefix(m.File, "/dmabuf:") {
+		return true
+	}
+	name, ok := strings.CutPrefix(m.File, "/dev/")
+	return ok && name != "zero" && !strings.HasPrefix(name, "zero ") && !strings.HasPrefix(name, "shm/") && !strings.HasPrefix(name, "hugepages")
 }
 
 func classify(m sys.MappingInfo) Memory {

@@ -2,10 +2,15 @@ package mrcache
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/testutil"
@@ -138,6 +143,128 @@ func TestF71CollectedMemory(t *testing.T) {
 	if s := b.Stats(); again == 0 || s.Hits != s.New+s.DeadHeap {
 		t.Errorf("%d addresses came again: %+v", again, s)
 	}
+}
+
+// withUserfault is a cache of memory that userfaultfd answers for.
+func withUserfault(t *testing.T) *Cache[*region] {
+	t.Helper()
+	testutil.Require(t, testutil.Capability{Name: "userfaultfd with write protection", Probe: sys.CanUserfault, Fixed: true})
+	a, err := memmon.NewArbiter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Choose("userfaultfd"); err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(newDevice(), Config{Arbiter: a, MaxBytes: 1 << 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(c.Close(), a.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// used acquires memory and releases it, and says whether it was there already.
+func used(c *Cache[*region], m *sys.Anonymous) (hit bool, err error) {
+	before := c.Stats().Hits
+	r, err := c.Acquire(memmon.Mapped(m.Bytes(), nil))
+	if err == nil {
+		err = r.Release()
+	}
+	return c.Stats().Hits > before, err
+}
+
+// TestSoakF64LargeUnmaps has four goroutines register, unmap and map again 64 MiB each while others keep the cache busy: who unmaps is not held up.
+func TestSoakF64LargeUnmaps(t *testing.T) {
+	const bytes = 64 << 20
+	c := withUserfault(t)
+	rounds := testutil.Count(t, 40, 10_000)
+	var longest, over atomic.Int64
+	var unmapping, busy sync.WaitGroup
+	for range 2 {
+		busy.Go(func() {
+			m, err := sys.MapAnonymous(int(pageSize))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer m.Close()
+			m.Bytes()[0] = 1
+			for over.Load() == 0 {
+				if _, err := used(c, m); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 4 {
+		unmapping.Go(func() {
+			for range rounds / 4 {
+				m, err := sys.MapAnonymous(bytes)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for i := 0; i < bytes; i += 1 << 20 {
+					m.Bytes()[i] = 1
+				}
+				_, err = used(c, m)
+				began := time.Now()
+				err = errors.Join(err, m.Close())
+				for took := int64(time.Since(began)); took > longest.Load(); {
+					longest.Store(took)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	unmapping.Wait()
+	over.Store(1)
+	busy.Wait()
+	t.Logf("registration: %d unmaps of 64 MiB, the longest %v", rounds, time.Duration(longest.Load()))
+	if longest.Load() > int64(testutil.Pick(t, 10*time.Second, time.Second)) {
+		t.Errorf("one took %v", time.Duration(longest.Load()))
+	}
+}
+
+// TestSoakF63ChildrenBeside has goroutines register, unmap and map again while programs are started: os/exec always works, and nobody hangs.
+func TestSoakF63ChildrenBeside(t *testing.T) {
+	testutil.Require(t, testutil.Program("true"))
+	c := withUserfault(t)
+	var over atomic.Bool
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for !over.Load() {
+				m, err := sys.MapAnonymous(4 * int(pageSize))
+				if err == nil {
+					m.Bytes()[0] = 1
+					_, err = used(c, m)
+					err = errors.Join(err, m.Close())
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range testutil.Count(t, 20, 500) {
+		if out, err := exec.Command("true").CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+			break
+		}
+	}
+	over.Store(true)
+	all.Wait()
 }
 
 // mapFile maps the first page of a file, read-only.

@@ -186,7 +186,7 @@ func asFabric(err error) error {
 		return nil
 	case errors.Is(err, mrcache.ErrRemapped):
 		return fmt.Errorf("%w: %w", provider.ErrRemapped, err)
-	case errors.Is(err, memmon.ErrNotHeap), errors.Is(err, mrcache.ErrEmpty):
+	case errors.Is(err, memmon.ErrNotHeap), errors.Is(err, memmon.ErrDevice), errors.Is(err, mrcache.ErrEmpty):
 		return fmt.Errorf("%w: %w", provider.ErrInvalid, err)
 	case errors.Is(err, mrcache.ErrClosed):
 		return fmt.Errorf("%w: %w", provider.ErrClosed, err)
