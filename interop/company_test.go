@@ -80,12 +80,11 @@ func companies(t *testing.T, poster string) map[string]company {
 	}
 }
 
-// TestSoakCompany plays what can happen to memory in each of these, with each who can tell.
+// TestSoakCompany plays what can happen to memory in each of these, with each who can tell (F68: all calls that drop pages, for each monitor).
 func TestSoakCompany(t *testing.T) {
 	dir := t.TempDir()
-	poster := compileC(t, dir, "patcher.c", "poster.so", "-shared", "-fPIC", "-DPOST", "-I"+filepath.Join(testutil.ModuleRoot(t), "memmon"))
 	programs := map[string]string{}
-	all := companies(t, poster)
+	all := companies(t, poster(t, dir))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {
 			c := all[name]
@@ -131,21 +130,56 @@ func (c company) check(t *testing.T, mode string, r hosts.Report) {
 	if served := mode == hosts.Imported || mode == hosts.Userfaultfd; served != (r.State == "running") || r.Why != "" {
 		t.Errorf("%s is %s: %s", r.Monitor, r.State, r.Why)
 	}
-	if len(r.Rows) != 6 {
+	if len(r.Rows) != 9 {
 		t.Errorf("only %d kinds of events", len(r.Rows))
 	}
 	for name, row := range r.Rows {
 		unseen := c.broken && name == "brk"
-		carries, kept := "NEW", mode != hosts.None && !(unseen && mode == hosts.Imported)
+		foreign := name == "madvise(REMOVE)" || name == "shmat(SHM_REMAP)" // memory that others may change: never kept on a monitor's word
+		carries, kept := "NEW", mode == hosts.Forced || mode != hosts.None && !foreign && !(unseen && mode == hosts.Imported)
 		if mode == hosts.Forced {
 			carries = "OLD"
 		}
-		if row.Rounds == 0 || row.Carries[carries] != row.Rounds || kept != (row.Hits >= uint64(row.Rounds)) || !kept && row.Hits > 0 {
+		lazy := mode == hosts.Forced && name == "madvise(FREE)" // the kernel takes such pages at once, or later
+		if row.Rounds == 0 || !lazy && row.Carries[carries] != row.Rounds || kept != (row.Hits >= uint64(row.Rounds)) || !kept && row.Hits > 0 {
 			t.Errorf("%s: not %s, or not kept when it could be: %+v", name, carries, row)
 		}
 		if !unseen && row.Seen < uint64(row.Rounds) {
 			t.Errorf("%s: the other library's hooks have seen %d of %d", name, row.Seen, row.Rounds)
 		}
+	}
+}
+
+// poster compiles the library that patches the C library and posts what it sees.
+func poster(t *testing.T, dir string) string {
+	t.Helper()
+	return compileC(t, dir, "patcher.c", "poster.so", "-shared", "-fPIC", "-DPOST", "-I"+filepath.Join(testutil.ModuleRoot(t), "memmon"))
+}
+
+// TestSoakF62ThreadsOfC has threads of C map and unmap all the time while monitors are started and stopped: nobody crashes, and no event is missed while one
+// serves. (Nobody's code is patched by that: hooks were there before.) F63: a child of fork in such a process uses the allocator.
+func TestSoakF62ThreadsOfC(t *testing.T) {
+	library := poster(t, t.TempDir())
+	program := buildHost(t, "threads")
+	for _, monitor := range []string{hosts.Imported, hosts.Userfaultfd} {
+		t.Run(monitor, func(t *testing.T) {
+			if monitor == hosts.Userfaultfd {
+				testutil.Require(t, testutil.Capability{Name: "userfaultfd with write protection", Probe: sys.CanUserfault, Fixed: true})
+			}
+			rounds := testutil.Count(t, 30, 500)
+			p := testutil.Start(t, "", []string{"LD_PRELOAD=" + library}, program, monitor, strconv.Itoa(rounds))
+			if err := p.Wait(); err != nil {
+				t.Fatalf("%v: %s", err, p.Output())
+			}
+			var r hosts.Churn
+			if err := json.Unmarshal([]byte(p.Stdout()), &r); err != nil {
+				t.Fatalf("%v: %s", err, p.Output())
+			}
+			t.Logf("registration: %+v", r)
+			if r.Rounds != rounds || r.Hits == 0 || r.Dead < uint64(rounds) || r.Calls < uint64(rounds) || r.Child != 0 {
+				t.Errorf("it shows little: %+v", r)
+			}
+		})
 	}
 }
 

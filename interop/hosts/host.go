@@ -19,7 +19,12 @@ type Calls interface {
 	Map(n int) (at uint64, err error)
 	MapAt(at uint64, n int, over bool) error // EEXIST if something lies there, unless over
 	Unmap(at uint64, n int) error
-	Drop(at uint64, n int) error
+	Drop(at uint64, n int) error   // madvise(DONTNEED)
+	Lazy(at uint64, n int) error   // madvise(FREE)
+	Remove(at uint64, n int) error // madvise(REMOVE)
+	Shared(n int) (at uint64, err error)
+	Attach(at uint64, n int) (uint64, error) // shmat, with SHM_REMAP unless at is 0
+	Detach(at uint64) error
 	Grow(at uint64, n, now int) (to uint64, err error) // mremap
 	Malloc(n int) (at uint64, err error)
 	Free(at uint64)

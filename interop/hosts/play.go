@@ -65,6 +65,20 @@ var happenings = map[string]happening{
 	}),
 	"mmap(MAP_FIXED)":   mapped(func(c Calls, at uint64) error { return c.MapAt(at, memoryBytes, true) }),
 	"madvise(DONTNEED)": mapped(func(c Calls, at uint64) error { return c.Drop(at, memoryBytes) }),
+	"madvise(FREE)":     mapped(func(c Calls, at uint64) error { return c.Lazy(at, memoryBytes) }),
+	"madvise(REMOVE)": {
+		get:  func(c Calls) (uint64, error) { return c.Shared(memoryBytes) },
+		lose: func(c Calls, at uint64) error { return c.Remove(at, memoryBytes) },
+		give: func(c Calls, at uint64) error { return c.Unmap(at, memoryBytes) },
+	},
+	"shmat(SHM_REMAP)": {
+		get: func(c Calls) (uint64, error) { return c.Attach(0, memoryBytes) },
+		lose: func(c Calls, at uint64) error {
+			_, err := c.Attach(at, memoryBytes)
+			return err
+		},
+		give: Calls.Detach,
+	},
 	"mremap, mmap": {
 		get: func(c Calls) (uint64, error) { return c.Map(2 * memoryBytes) },
 		lose: func(c Calls, at uint64) error {

@@ -11,6 +11,7 @@ package libc
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 // Blocks are mappings of their own, so that free gives them back at once.
@@ -27,7 +28,22 @@ static uintptr_t map_at(uintptr_t at, size_t n, int flags)
 	return p == MAP_FAILED ? 0 : (uintptr_t)p;
 }
 static int unmap(uintptr_t at, size_t n) { return munmap((void *)at, n); }
-static int drop(uintptr_t at, size_t n) { return madvise((void *)at, n, MADV_DONTNEED); }
+static int drop(uintptr_t at, size_t n, int advice) { return madvise((void *)at, n, advice); }
+static uintptr_t shared(size_t n)
+{
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return p == MAP_FAILED ? 0 : (uintptr_t)p;
+}
+// A System V segment that goes with its last attachment; 0: at any address, else over what lies there.
+static uintptr_t attached(uintptr_t at, size_t n)
+{
+	int id = shmget(IPC_PRIVATE, n, IPC_CREAT | 0600);
+	void *p = id < 0 ? (void *)-1 : shmat(id, (void *)at, at ? SHM_REMAP : 0);
+	if (id >= 0)
+		shmctl(id, IPC_RMID, NULL);
+	return p == (void *)-1 ? 0 : (uintptr_t)p;
+}
+static int detached(uintptr_t at) { return shmdt((void *)at); }
 // To another place that is named one cannot: UCX's mremap does not pass the fifth argument on.
 static uintptr_t grown(uintptr_t at, size_t n, size_t now)
 {
@@ -89,9 +105,43 @@ func (Calls) Unmap(at uint64, n int) error {
 }
 
 // Drop gives the pages back, madvise(MADV_DONTNEED).
-func (Calls) Drop(at uint64, n int) error {
-	if r, err := C.drop(C.uintptr_t(at), C.size_t(n)); r != 0 {
+func (Calls) Drop(at uint64, n int) error { return advise(at, n, C.MADV_DONTNEED) }
+
+// Lazy gives the pages back when the kernel wants them, madvise(MADV_FREE).
+func (Calls) Lazy(at uint64, n int) error { return advise(at, n, C.MADV_FREE) }
+
+// Remove gives the pages of shared memory back, madvise(MADV_REMOVE).
+func (Calls) Remove(at uint64, n int) error { return advise(at, n, C.MADV_REMOVE) }
+
+func advise(at uint64, n int, advice C.int) error {
+	if r, err := C.drop(C.uintptr_t(at), C.size_t(n), advice); r != 0 {
 		return failed("madvise", err)
+	}
+	return nil
+}
+
+// Shared maps memory that children of a fork would share.
+func (Calls) Shared(n int) (uint64, error) {
+	p, err := C.shared(C.size_t(n))
+	if p == 0 {
+		return 0, failed("mmap", err)
+	}
+	return uint64(p), nil
+}
+
+// Attach attaches a new System V segment; at an address, over the one that is attached there.
+func (Calls) Attach(at uint64, n int) (uint64, error) {
+	p, err := C.attached(C.uintptr_t(at), C.size_t(n))
+	if p == 0 {
+		return 0, failed("shmat", err)
+	}
+	return uint64(p), nil
+}
+
+// Detach detaches a System V segment.
+func (Calls) Detach(at uint64) error {
+	if r, err := C.detached(C.uintptr_t(at)); r != 0 {
+		return failed("shmdt", err)
 	}
 	return nil
 }
@@ -163,6 +213,8 @@ func Probe(e memmon.Event) (r memmon.Range, err error) {
 		return r, err
 	case memmon.DontNeed:
 		return r, c.Drop(at, page)
+	case memmon.Free:
+		return r, c.Lazy(at, page)
 	}
 	return r, errors.ErrUnsupported
 }

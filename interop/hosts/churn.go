@@ -1,0 +1,82 @@
+package hosts
+
+import (
+	"errors"
+
+	"github.com/weft-fabric/weft/internal/mrcache"
+	"github.com/weft-fabric/weft/internal/sys"
+	"github.com/weft-fabric/weft/memmon"
+)
+
+// Churn is what the program threads prints, as JSON: caches that came and went, and with them the monitor.
+type Churn struct {
+	Rounds int
+	Hits   uint64
+	Dead   uint64 // registrations whose memory went, and that were noticed
+	Calls  uint64 // that the threads made meanwhile
+	Child  int    // what a child of fork ended with
+}
+
+var errMissed = errors.New("memory went and came again, and the old registration was given")
+
+// numbers is a registrar that gives each registration a number.
+type numbers struct{ n uint64 }
+
+func (r *numbers) Register([]byte) (uint64, error) {
+	r.n++
+	return r.n, nil
+}
+
+func (*numbers) Deregister(uint64) error { return nil }
+
+// Round makes a cache of the process's arbiter, has memory go under it, and ends it.
+func (r *Churn) Round(c Calls) (err error) {
+	cache, err := mrcache.New(&numbers{}, mrcache.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cache.Close()) }()
+	at, err := c.Map(memoryBytes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Unmap(at, memoryBytes)) }()
+	handle := func() (h uint64, err error) {
+		sys.BytesAt(at, 1)[0] = 1
+		for range 2 {
+			k, err := cache.Acquire(memmon.Mapped(sys.BytesAt(at, memoryBytes), nil))
+			if err != nil {
+				return 0, err
+			}
+			h = k.Handle()
+			if err := k.Release(); err != nil {
+				return 0, err
+			}
+		}
+		return h, nil
+	}
+	for _, lose := range []func() error{
+		func() error { return c.MapAt(at, memoryBytes, true) },
+		func() error { return c.Drop(at, memoryBytes) },
+	} {
+		before, err := handle()
+		if err == nil {
+			err = lose()
+		}
+		if err != nil {
+			return err
+		}
+		after, err := handle()
+		if err == nil && after == before {
+			err = errMissed
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s := cache.Stats()
+	r.Rounds++
+	r.Hits += s.Hits
+	r.Dead += s.DeadMonitor + s.New - 1
+	return nil
+}
