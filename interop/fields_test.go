@@ -30,13 +30,14 @@ type answer struct {
 }
 
 // groups are the numbers of the reports about attaching (A), queues and slow
-// readers (B), peers that die (C), shared memory (D), queues, progress and scale (E), data (G), and tools and what is left behind (H).
+// readers (B), peers that die (C), shared memory (D), queues, progress and scale (E), registration (F), data (G), and tools and what is left behind (H).
 var groups = map[string][]int{
 	"A": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
 	"B": {11, 12, 13, 14, 15, 17, 18, 20},
 	"C": {22, 23, 24, 25, 26, 27, 29, 31, 32, 33, 34},
 	"D": {35, 37, 38, 39, 41, 42, 43, 44},
 	"E": {46, 48, 49, 51, 52, 53, 54, 57}, // as far as they concern a fabric or a block's size
+	"F": {59, 60, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71},
 	"G": {72, 73, 74, 77, 80, 81, 82, 83, 85, 87, 88},
 	"H": {89, 90, 91, 92, 93, 94, 95, 96},
 }
@@ -55,6 +56,8 @@ var answers = map[int]answer{
 	26: {tests: []string{"TestSoakAcrossNamespaces"}},
 	33: {tests: []string{"TestSoakAttachCycles"}},
 	34: {tests: []string{"TestSoakAttachCycles", "TestSoakKill", "TestReaderRankStopped"}},
+	60: {tests: []string{"TestHistories"}}, // 10 000 histories against a model
+	68: {tests: []string{"TestSoakCompany", "TestSoakStaleTable"}},
 	72: {lines: []string{"shape/empty", "shape/owner", "blocks/zero"}}, // blocks of no elements, of one rank or of all but one
 	73: {lines: []string{"shape/empty"}},                               // both readers of the zoo read empty shares of it
 	74: {lines: []string{"blocks/some"}},                               // ranks without a block of a local array

@@ -19,7 +19,7 @@ const rankRole = "weft-rank"
 // Roles are the roles that a test binary must know to start Weft cohorts
 // ([WeftWriter], [WeftReader]): give them to testutil.Main.
 func Roles() []testutil.Role {
-	return []testutil.Role{{Name: rankRole, Run: runRankRole}, {Name: pairRole, Run: runPairRole}, {Name: busyRole, Run: runBusyRole}, {Name: viewRole, Run: runViewRole}}
+	return []testutil.Role{{Name: rankRole, Run: runRankRole}, {Name: pairRole, Run: runPairRole}, {Name: busyRole, Run: runBusyRole}, {Name: viewRole, Run: runViewRole}, {Name: serverRole, Run: runServer}, {Name: clientRole, Run: runClient}}
 }
 
 // rankJob is what a process of a Weft cohort is told, as JSON.

@@ -7,11 +7,14 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/testutil"
+	"github.com/weft-fabric/weft/memmon"
 )
 
 // holdings are what this process has of what can leak.
@@ -230,4 +233,43 @@ func TestF96OpenCloseIsFlatAndCheap(t *testing.T) {
 	if median > 50*time.Millisecond {
 		t.Errorf("a cycle takes %v, which should be less than 50 ms", median)
 	}
+}
+
+// mapper is who maps memory and says when it is other memory.
+type mapper struct{ n atomic.Uint64 }
+
+func (m *mapper) Generation() uint64 { return m.n.Load() }
+
+// TestF59OldKey has a peer read and write with the key of memory that was mapped over without an end of its registration: it gets an error, and what
+// lies there now is untouched.
+func TestF59OldKey(t *testing.T) {
+	x := newPrivate(t, provider.DomainConfig{}, provider.DomainConfig{})
+	own := new(mapper)
+	mapped, err := sys.MapAnonymous(os.Getpagesize())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mapped.Close()
+	if x.m, err = x.b.d.Register(memmon.Mapped(mapped.Bytes(), own), provider.PeerRead|provider.PeerWrite); err != nil {
+		t.Fatal(err)
+	}
+	x.bytes = mapped.Bytes()
+	x.bytes[0] = 'O'
+	x.good(0, 100)
+	own.n.Add(1)
+	if err := mapped.MapOver(); err != nil {
+		t.Fatal(err)
+	}
+	x.bytes[0] = 'N'
+	if _, err := x.read(0, 100); !errors.Is(err, provider.ErrKey) {
+		t.Errorf("read with the old key: %v", err)
+	}
+	x.a.must(x.a.ep.Write(provider.Op{Local: provider.Segment{Bytes: []byte("other")}, Peer: x.to, Key: x.m.Key()}))
+	if c := x.a.wait(); !errors.Is(c.Err, provider.ErrKey) {
+		t.Errorf("written with the old key: %v", c.Err)
+	}
+	if x.bytes[0] != 'N' || !bytes.Equal(x.bytes[1:], make([]byte, len(x.bytes)-1)) {
+		t.Error("what lies there now was written")
+	}
+	x.a.must(x.m.Close())
 }
