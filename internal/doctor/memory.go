@@ -34,7 +34,7 @@ func (h *HooksReport) check() Check {
 			c.Found += "; --pid looks at another one"
 		}
 	case len(h.Hooks) > 0:
-		c.State, c.Found = Limited, which+": "+strings.Join(h.Lines(), "; ")
+		c.State, c.Found = Limited, which+": "+strings.Join(h.Lines(), "; ")+"; they see no calls that pass the library by, as Go's do"
 		c.Remedy = "one owner of such hooks in a process: turn them off in the others (UCX_MEM_EVENTS=n, FI_MR_CACHE_MONITOR=disabled, OMPI_MCA_memory=^patcher), or have them tell Weft (weft_memory_events.h)"
 	default:
 		c.Found = fmt.Sprintf("%s: nobody has hooked %s (%d objects)", which, h.Library, h.Objects)

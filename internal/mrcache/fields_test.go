@@ -216,8 +216,8 @@ func TestSoakF64LargeUnmaps(t *testing.T) {
 				_, err = used(c, m)
 				began := time.Now()
 				err = errors.Join(err, m.Close())
-				for took := int64(time.Since(began)); took > longest.Load(); {
-					longest.Store(took)
+				took := int64(time.Since(began))
+				for most := longest.Load(); took > most && !longest.CompareAndSwap(most, took); most = longest.Load() {
 				}
 				if err != nil {
 					t.Error(err)

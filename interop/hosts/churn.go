@@ -14,10 +14,14 @@ type Churn struct {
 	Hits   uint64
 	Dead   uint64 // registrations whose memory went, and that were noticed
 	Calls  uint64 // that the threads made meanwhile
-	Child  int    // what a child of fork ended with
+	Child  int    // what a child of fork ended with, that unmaps 500 times beside a cache that is in use
+	Posts  uint64 // that there were meanwhile
 }
 
-var errMissed = errors.New("memory went and came again, and the old registration was given")
+var (
+	errMissed = errors.New("memory went and came again, and the old registration was given")
+	errLost   = errors.New("a registration is not kept, although nothing has happened to its memory")
+)
 
 // numbers is a registrar that gives each registration a number.
 type numbers struct{ n uint64 }
@@ -29,8 +33,8 @@ func (r *numbers) Register([]byte) (uint64, error) {
 
 func (*numbers) Deregister(uint64) error { return nil }
 
-// Round makes a cache of the process's arbiter, has memory go under it, and ends it.
-func (r *Churn) Round(c Calls) (err error) {
+// Round makes a cache of the process's arbiter, has memory go under it, and ends it. Before that it calls last, with the cache in use.
+func (r *Churn) Round(c Calls, last func()) (err error) {
 	cache, err := mrcache.New(&numbers{}, mrcache.Config{})
 	if err != nil {
 		return err
@@ -56,6 +60,16 @@ func (r *Churn) Round(c Calls) (err error) {
 		return h, nil
 	}
 	for _, lose := range []func() error{
+		func() error {
+			if err := c.Unmap(at, memoryBytes); err != nil {
+				return err
+			}
+			if err := there(c, at); !errors.Is(err, errTaken) {
+				return err
+			}
+			at, err = c.Map(memoryBytes) // another thread has got the address
+			return err
+		},
 		func() error { return c.MapAt(at, memoryBytes, true) },
 		func() error { return c.Drop(at, memoryBytes) },
 	} {
@@ -73,6 +87,11 @@ func (r *Churn) Round(c Calls) (err error) {
 		if err != nil {
 			return err
 		}
+	}
+	before, err := handle()
+	last()
+	if after, e := handle(); err != nil || e != nil || after != before {
+		return errors.Join(err, e, errLost)
 	}
 	s := cache.Stats()
 	r.Rounds++
