@@ -56,14 +56,14 @@ declare -A pattern=(
 	[computes]='^TestSoakConformance$/^procs=2$/./^(compute-|first)|^TestLoop$/./^(compute-|first)'
 	[hostile]='Hostile|^TestBad|Garbage|Quota|Unknown'
 	[idle]='^TestSoakConformance$/^procs=2$/./^(idle|goroutines)|^TestLoop$/./^(idle|goroutines)'
-	[registration]='^Test(SoakStale|SoakStorm|SoakUserfaultHang|SoakRegist|UserfaultWindow|Beside$)'
+	[registration]='^Test(Soak(Stale|Storm|UserfaultHang|Regist|EventsCrowd|Company|F6[0-9])|UserfaultWindow|Beside$|Histories$)'
 	[reports]='^TestFieldsAreAnswered$|F[0-9][0-9]'
 	[rest]='^TestSoak'
 )
 
 # elsewhere are the TestSoak... of the lines before the rest; what the reports run again they run with
 # other reports.
-elsewhere='^TestSoak(Matrix|F04|F05|F22|Kill|Death|FormAndDie|ReaderLeaves|Interrupted|AttachCycles|Native|Releases|PipeBetween|Newer|Sid|LateActivation|.*Histor|Stale|Storm|UserfaultHang|Regist)'
+elsewhere='^TestSoak(Matrix|F04|F05|F22|Kill|Death|FormAndDie|ReaderLeaves|Interrupted|AttachCycles|Native|Releases|PipeBetween|Newer|Sid|LateActivation|.*Histor|Stale|Storm|UserfaultHang|Regist|EventsCrowd|Company|F6[0-9])'
 
 export GORACE="atexit_sleep_ms=10 ${GORACE:-}" # else each process of a test lingers for a second
 
