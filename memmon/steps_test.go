@@ -14,29 +14,31 @@ type poster struct {
 	told bool
 }
 
-const posterSteps = 6
+const posterSteps = 7
 
 func (p *poster) next(e *events) {
 	switch p.step {
 	case 0:
 		p.n = atomic.AddUint64(&e.w[wordBegun], 1) - 1
-	case 1: // as write begins
+	case 1:
+		e.touch(p.r)
+	case 2: // as write begins
 		slot := e.slot(p.n)
 		was := slot[2]
 		if p.told = was&writing == 0 && was <= p.n; p.told {
 			slot[2] = (p.n + 1) | writing
 		}
-	case 2:
+	case 3:
 		if slot := e.slot(p.n); p.told {
 			slot[0], slot[1], slot[2] = p.r.Addr, p.r.Len, p.n+1
 		}
-	case 3:
+	case 4:
+		p.told = p.told && e.w[wordBegun]-p.n <= e.slots()
+	case 5:
 		if !p.told {
 			e.w[wordLost]++
 		}
-	case 4:
-		e.touch(p.r)
-	case 5:
+	case 6:
 		e.w[wordDone]++
 	}
 	p.step++
@@ -46,8 +48,8 @@ func (p *poster) next(e *events) {
 type interleaved struct {
 	words   [3]uint64
 	touched [2]uint64
-	slots   [4 * slotWords]uint64
-	posters [4]poster
+	slots   [2 * slotWords]uint64
+	posters [3]poster
 	trail   trail
 }
 
@@ -119,8 +121,8 @@ func (p *play) from(s interleaved) bool {
 // which the post is done is never said to be the same.
 func TestEventsInAllOrders(t *testing.T) {
 	watched, far := Range{0x10000, 0x1000}, Range{1 << 30, 1}
-	for slots := 1; slots <= 3; slots++ {
-		for _, others := range [][3]Range{{far, far, far}, {{0x20000, 1}, far, far}, {{0x20000, 1}, {0x20000, 1}, far}} {
+	for slots := 1; slots <= 2; slots++ {
+		for _, others := range [][2]Range{{far, far}, {{0x20000, 1}, far}, {far, {0x20000, 1}}} {
 			p := &play{
 				t: t, e: small(t, slots), watched: watched, known: make(map[interleaved]bool),
 				near: numberOf(watched.Addr >> granuleBits), far: numberOf(far.Addr >> granuleBits),

@@ -235,12 +235,14 @@ static inline void weft_events_post(const void *address, size_t bytes)
 {
 	struct weft_events *e = weft_events_page;
 	int kept = errno, told, watched;
+	uint64_t n;
 	if (!e || !bytes)
 		return;
-	told = weft_events_write(e, __atomic_fetch_add(&e->begun, 1, __ATOMIC_SEQ_CST), address, bytes);
+	n = __atomic_fetch_add(&e->begun, 1, __ATOMIC_SEQ_CST);
+	watched = weft_events_touch(e, (uint64_t)(uintptr_t)address, bytes); /* before it is told or lost */
+	told = weft_events_write(e, n, address, bytes) && __atomic_load_n(&e->begun, __ATOMIC_SEQ_CST) - n <= WEFT_EVENTS_SLOTS;
 	if (!told)
 		__atomic_fetch_add(&e->lost, 1, __ATOMIC_SEQ_CST);
-	watched = weft_events_touch(e, (uint64_t)(uintptr_t)address, bytes);
 	__atomic_fetch_add(&e->done, 1, __ATOMIC_SEQ_CST);
 	if (watched || !told)
 		weft_events_wake(e);
