@@ -197,7 +197,8 @@ static inline int weft_events_count(struct weft_events *e, uint64_t number)
 
 static inline int weft_events_touch(struct weft_events *e, uint64_t from, size_t bytes)
 {
-	uint64_t g = from >> WEFT_EVENTS_GRANULE, last = (from + bytes - 1) >> WEFT_EVENTS_GRANULE;
+	uint64_t most = UINT64_MAX - from, more = bytes - 1 < most ? bytes - 1 : most;
+	uint64_t g = from >> WEFT_EVENTS_GRANULE, last = (from + more) >> WEFT_EVENTS_GRANULE;
 	int watched = 0;
 	if (last - g >= WEFT_EVENTS_GRANULES) {
 		for (g = 0; g < WEFT_EVENTS_GRANULES; g++)
@@ -256,9 +257,10 @@ static inline int weft_events_posted(struct weft_events *e, uint64_t from, const
 	uint64_t n, at = (uint64_t)(uintptr_t)page;
 	for (n = from; n < __atomic_load_n(&e->begun, __ATOMIC_SEQ_CST) && n - from < WEFT_EVENTS_SLOTS; n++) {
 		struct weft_events_slot *s = &e->slot[n % WEFT_EVENTS_SLOTS];
+		uint64_t turn = __atomic_load_n(&s->turn, __ATOMIC_SEQ_CST);
 		uint64_t a = __atomic_load_n(&s->address, __ATOMIC_SEQ_CST);
 		uint64_t b = __atomic_load_n(&s->bytes, __ATOMIC_SEQ_CST);
-		if (__atomic_load_n(&s->turn, __ATOMIC_SEQ_CST) == n + 1 && a <= at && at - a < b)
+		if (turn == n + 1 && __atomic_load_n(&s->turn, __ATOMIC_SEQ_CST) == n + 1 && a <= at && at - a < b)
 			return 1;
 	}
 	return 0;
