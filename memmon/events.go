@@ -21,7 +21,7 @@ const (
 	wordWake    = 4  // 1 + a descriptor (eventfd) to write to if somebody is interested; 0: none
 	wordProven  = 5  // bits of Event: posters in C have seen by themselves that their hooks see these
 	wordBegun   = 8  // posts that have begun
-	wordLost    = 9  // posts that found their slot taken
+	wordLost    = 9  // posts that found their slot taken, or were overtaken by a lap
 	wordDone    = 16 // posts that are done, lost ones too; another cache line
 	// 24 to 31: four who have subscribed in C, a function and its argument each; only posters in C can call them.
 	wordWanted  = 32  // how many ranges are watched in each granule
@@ -48,7 +48,7 @@ const eventsName = "weft-memory-events"
 //
 // A post is not told until its slot has its turn: until then its memory has not gone. Many may post at once, and be stopped in the middle for
 // any time, by a signal, a debugger, or for ever; who comes round the ring to a slot that is being written does not wait, but counts itself as
-// lost: then only the granules say what has gone.
+// lost, and so does who was overtaken by a lap, even if it has got its slot: then only the granules say what has gone.
 type events struct {
 	w       []uint64
 	wake    sys.Eventfd
@@ -88,11 +88,11 @@ func (e *events) close() error {
 // post says that memory goes away, before it does.
 func (e *events) post(r Range) {
 	n := atomic.AddUint64(&e.w[wordBegun], 1) - 1
-	told := e.write(n, r)
+	e.touch(r) // before it is told or lost: who does not remember that asks the granules
+	told := e.write(n, r) && atomic.LoadUint64(&e.w[wordBegun])-n <= e.slots()
 	if !told {
 		atomic.AddUint64(&e.w[wordLost], 1)
 	}
-	e.touch(r)
 	atomic.AddUint64(&e.w[wordDone], 1)
 	if !told || e.wanted(r) {
 		_ = e.wake.Ring()

@@ -6,7 +6,7 @@ import "sync/atomic"
 type trail struct {
 	seen    uint64 // all before this one were told, and looked at
 	lost    uint64 // how many were lost, and do not matter
-	touched uint64 // the number of the granules, when the last of it was looked at
+	touched uint64 // the number of the granules, when all that had touched them was looked at
 }
 
 // answer is what can be said of a range.
@@ -27,7 +27,7 @@ func (e *events) start(r Range) trail {
 	if t.seen == done {
 		return t
 	}
-	// Who was overtaken by a lap finds its slot taken, and is lost.
+	// Who was overtaken by a lap will be lost.
 	begun := t.seen
 	for k := begun - min(begun, e.slots()); k != begun; k++ {
 		if _, s := e.at(k); s == telling {
@@ -69,6 +69,8 @@ func (e *events) look(t trail, r Range) (trail, answer) {
 		return t, same
 	}
 	a, touched := same, e.touched(r)
+	done := atomic.LoadUint64(&e.w[wordDone])
+	quiet := atomic.LoadUint64(&e.w[wordBegun]) == done // then all that has touched them is told or lost
 	after, all := e.follow(t, func(event Range) bool {
 		if event.Overlaps(r) {
 			a = changed
@@ -81,12 +83,14 @@ func (e *events) look(t trail, r Range) (trail, answer) {
 	case !all:
 		return e.forget(t, r)
 	}
-	after.touched = touched // by events that were looked at
+	if quiet {
+		after.touched = touched // by events that were looked at
+	}
 	return after, same
 }
 
 // forget is look where events are not remembered: the granules of the range have to be as they were. The numbers are those of a moment after the
-// new trail's.
+// new trail's: what that takes for told or lost has touched them before. They are compared with those of the last look that left nothing out.
 func (e *events) forget(t trail, r Range) (trail, answer) {
 	now := e.start(r)
 	if e.touched(r) != t.touched {

@@ -20,8 +20,8 @@ func RangeOf(b []byte) Range {
 	return Range{sys.Address(b), uint64(len(b))}
 }
 
-// End is the first address behind it.
-func (r Range) End() uint64 { return r.Addr + r.Len }
+// End is the first address behind it, and at most the last one that there is: posters may say more.
+func (r Range) End() uint64 { return r.Addr + min(r.Len, ^r.Addr) }
 
 // Overlaps says whether a byte is in both.
 func (r Range) Overlaps(o Range) bool {

@@ -198,7 +198,8 @@ static inline int weft_events_count(struct weft_events *e, uint64_t number)
 
 static inline int weft_events_touch(struct weft_events *e, uint64_t from, size_t bytes)
 {
-	uint64_t g = from >> WEFT_EVENTS_GRANULE, last = (from + bytes - 1) >> WEFT_EVENTS_GRANULE;
+	uint64_t most = UINT64_MAX - from, more = bytes - 1 < most ? bytes - 1 : most;
+	uint64_t g = from >> WEFT_EVENTS_GRANULE, last = (from + more) >> WEFT_EVENTS_GRANULE;
 	int watched = 0;
 	if (last - g >= WEFT_EVENTS_GRANULES) {
 		for (g = 0; g < WEFT_EVENTS_GRANULES; g++)
@@ -236,12 +237,14 @@ static inline void weft_events_post(const void *address, size_t bytes)
 {
 	struct weft_events *e = weft_events_page;
 	int kept = errno, told, watched;
+	uint64_t n;
 	if (!e || !bytes)
 		return;
-	told = weft_events_write(e, __atomic_fetch_add(&e->begun, 1, __ATOMIC_SEQ_CST), address, bytes);
+	n = __atomic_fetch_add(&e->begun, 1, __ATOMIC_SEQ_CST);
+	watched = weft_events_touch(e, (uint64_t)(uintptr_t)address, bytes); /* before it is told or lost */
+	told = weft_events_write(e, n, address, bytes) && __atomic_load_n(&e->begun, __ATOMIC_SEQ_CST) - n <= WEFT_EVENTS_SLOTS;
 	if (!told)
 		__atomic_fetch_add(&e->lost, 1, __ATOMIC_SEQ_CST);
-	watched = weft_events_touch(e, (uint64_t)(uintptr_t)address, bytes);
 	__atomic_fetch_add(&e->done, 1, __ATOMIC_SEQ_CST);
 	if (watched || !told)
 		weft_events_wake(e);
@@ -255,9 +258,10 @@ static inline int weft_events_posted(struct weft_events *e, uint64_t from, const
 	uint64_t n, at = (uint64_t)(uintptr_t)page;
 	for (n = from; n < __atomic_load_n(&e->begun, __ATOMIC_SEQ_CST) && n - from < WEFT_EVENTS_SLOTS; n++) {
 		struct weft_events_slot *s = &e->slot[n % WEFT_EVENTS_SLOTS];
+		uint64_t turn = __atomic_load_n(&s->turn, __ATOMIC_SEQ_CST);
 		uint64_t a = __atomic_load_n(&s->address, __ATOMIC_SEQ_CST);
 		uint64_t b = __atomic_load_n(&s->bytes, __ATOMIC_SEQ_CST);
-		if (__atomic_load_n(&s->turn, __ATOMIC_SEQ_CST) == n + 1 && a <= at && at - a < b)
+		if (turn == n + 1 && __atomic_load_n(&s->turn, __ATOMIC_SEQ_CST) == n + 1 && a <= at && at - a < b)
 			return 1;
 	}
 	return 0;
