@@ -7,6 +7,7 @@ type trail struct {
 	seen    uint64 // all before this one were told, and looked at
 	lost    uint64 // how many were lost, and do not matter
 	touched uint64 // the number of the granules, when all that had touched them was looked at
+	sure    uint64 // the first event that began after the trail did. Of those before it that come after seen, some had been told before
 }
 
 // answer is what can be said of a range.
@@ -24,6 +25,7 @@ func (e *events) start(r Range) trail {
 	t.lost = atomic.LoadUint64(&e.w[wordLost])
 	done := atomic.LoadUint64(&e.w[wordDone])
 	t.seen = atomic.LoadUint64(&e.w[wordBegun])
+	t.sure = t.seen
 	if t.seen == done {
 		return t
 	}
@@ -71,11 +73,14 @@ func (e *events) look(t trail, r Range) (trail, answer) {
 	a, touched := same, e.touched(r)
 	done := atomic.LoadUint64(&e.w[wordDone])
 	quiet := atomic.LoadUint64(&e.w[wordBegun]) == done // then all that has touched them is told or lost
-	after, all := e.follow(t, func(event Range) bool {
+	after, all := e.follow(t, func(k uint64, event Range) bool {
 		if event.Overlaps(r) {
-			a = changed
+			a = unsure
+			if k >= t.sure {
+				a = changed
+			}
 		}
-		return a == same
+		return a != changed
 	})
 	switch {
 	case a != same:
@@ -96,13 +101,13 @@ func (e *events) forget(t trail, r Range) (trail, answer) {
 	if e.touched(r) != t.touched {
 		return t, unsure
 	}
-	now.touched = t.touched
+	now.touched, now.sure = t.touched, t.sure
 	return now, same
 }
 
 // follow gives f the events that were told since t, until it returns false; all is false if some cannot be told any more. The trail goes up to
 // the first one that is not told yet.
-func (e *events) follow(t trail, f func(Range) bool) (after trail, all bool) {
+func (e *events) follow(t trail, f func(k uint64, r Range) bool) (after trail, all bool) {
 	begun := atomic.LoadUint64(&e.w[wordBegun])
 	if begun-t.seen > e.slots() { // also if it has been set back
 		return t, false
@@ -116,7 +121,7 @@ func (e *events) follow(t trail, f func(Range) bool) (after trail, all bool) {
 		case s == telling:
 			whole = false
 			continue
-		case !f(r):
+		case !f(k, r):
 			return t, true
 		}
 		if whole {
@@ -128,7 +133,7 @@ func (e *events) follow(t trail, f func(Range) bool) (after trail, all bool) {
 
 // drain gives the events since the last drain to f, some perhaps twice; everything if they cannot be told any more.
 func (e *events) drain(f func(Range)) {
-	t, all := e.follow(e.drained, func(r Range) bool { f(r); return true })
+	t, all := e.follow(e.drained, func(_ uint64, r Range) bool { f(r); return true })
 	if !all {
 		t = e.start(Range{})
 		f(Everything)

@@ -92,7 +92,7 @@ func (m *mailbox) probe(e Event) (told bool, err error) {
 	if err != nil || r.Len == 0 {
 		return false, err
 	}
-	m.e.follow(before, func(o Range) bool {
+	m.e.follow(before, func(_ uint64, o Range) bool {
 		told = o.Contains(r)
 		return !told
 	})

@@ -94,6 +94,7 @@ type observed struct {
 	watch               Watch
 	r                   Range
 	seen, lost, touched atomic.Uint64 // the trail of the events. They may be of several trails: each is right by itself
+	sure                uint64        // the trail's
 	said                atomic.Uint32 // the answer that Valid has given last; a bad one stays
 }
 
@@ -132,7 +133,7 @@ func (s *serving) answers(r Range) error {
 // observe begins to look at whole pages.
 func (a *Arbiter) observe(s *serving, r Range) (*observed, error) {
 	t := a.events.start(r)
-	p := &observed{a: a, s: s, r: r}
+	p := &observed{a: a, s: s, r: r, sure: t.sure}
 	p.seen.Store(t.seen)
 	p.lost.Store(t.lost)
 	p.touched.Store(t.touched)
@@ -199,7 +200,7 @@ func (p *observed) why() answer {
 
 // told is what the events say.
 func (p *observed) told() answer {
-	t := trail{p.seen.Load(), p.lost.Load(), p.touched.Load()}
+	t := trail{p.seen.Load(), p.lost.Load(), p.touched.Load(), p.sure}
 	now, a := p.a.events.look(t, p.r)
 	if a == same && now != t {
 		p.seen.CompareAndSwap(t.seen, now.seen)
