@@ -35,8 +35,9 @@ type Locals[H any] struct {
 	arena *memmon.Arena
 	whole H // the registration of the arena
 
-	mu   sync.Mutex
-	free [][]byte // of the arena
+	mu     sync.Mutex
+	free   [][]byte // of the arena
+	closed bool
 }
 
 const defaultBounces = 64
@@ -78,13 +79,46 @@ func (l *Locals[H]) makeBounces() (err error) {
 // Stats are those of the cache.
 func (l *Locals[H]) Stats() mrcache.Stats { return l.cache.Stats() }
 
-// Close ends it; operations that have begun may end later.
+// Close ends it; operations that have begun may end later, and the last one of those that are copied through gives the buffers back. More than once
+// is harmless.
 func (l *Locals[H]) Close() error {
 	err := l.cache.Close()
-	if l.arena != nil {
-		err = errors.Join(err, l.c.Registrar.Deregister(l.whole), l.arena.Close())
+	l.mu.Lock()
+	last := !l.closed && len(l.free) == l.bounces()
+	l.closed = true
+	l.mu.Unlock()
+	if last {
+		err = errors.Join(err, l.endBounces())
 	}
 	return err
+}
+
+// bounces is how many buffers there are.
+func (l *Locals[H]) bounces() int {
+	if l.arena == nil {
+		return 0
+	}
+	return l.c.Bounces
+}
+
+// endBounces gives the buffers back, which nobody uses any more.
+func (l *Locals[H]) endBounces() error {
+	if l.arena == nil {
+		return nil
+	}
+	return errors.Join(l.c.Registrar.Deregister(l.whole), l.arena.Close())
+}
+
+// putBack ends the use of a buffer.
+func (l *Locals[H]) putBack(b []byte) error {
+	l.mu.Lock()
+	l.free = append(l.free, b)
+	last := l.closed && len(l.free) == l.bounces()
+	l.mu.Unlock()
+	if last {
+		return l.endBounces()
+	}
+	return nil
 }
 
 // Local is a segment that is registered, from Begin to End.
@@ -149,7 +183,7 @@ func (x *Local[H]) take() bool {
 	l := x.of
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.free) == 0 {
+	if l.closed || len(l.free) == 0 {
 		return false
 	}
 	x.bounce = l.free[len(l.free)-1]
@@ -169,10 +203,7 @@ func (x *Local[H]) End(n int) error {
 	switch {
 	case x.bounce != nil:
 		copy(x.bytes, x.bounce[:min(n, len(x.bounce))])
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.free = append(l.free, x.bounce)
-		return nil
+		return asFabric(l.putBack(x.bounce))
 	case x.once:
 		return asFabric(l.c.Registrar.Deregister(x.Handle))
 	}

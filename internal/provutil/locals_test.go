@@ -162,3 +162,33 @@ func TestLocalsRefuse(t *testing.T) {
 		t.Errorf("nothing: %v", err)
 	}
 }
+
+// TestLocalsCloseWhileBouncing ends it while an operation has a buffer, which stays until the operation has ended.
+func TestLocalsCloseWhileBouncing(t *testing.T) {
+	l, d := locals(t, 2)
+	in := make([]byte, 8)
+	x, err := l.Begin(&provider.Segment{Bytes: in}, WriteLocal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if !d.open[x.Handle] {
+		t.Fatal("the device writes to memory that is not registered any more")
+	}
+	copy(x.at(x.Handle, 8), "received")
+	if err := x.End(8); err != nil || string(in) != "received" {
+		t.Errorf("%v, %q", err, in)
+	}
+	if len(d.open) > 0 {
+		t.Error("nobody has ended the registration of the buffers")
+	}
+	late, err := l.Begin(&provider.Segment{Bytes: in}, ReadLocal)
+	if err != nil || late.bounce != nil {
+		t.Errorf("after the end: %v, through a buffer of %d bytes", err, len(late.bounce))
+	}
+	if err := late.End(0); err != nil {
+		t.Error(err)
+	}
+}
