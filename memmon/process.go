@@ -51,7 +51,12 @@ func processEvents() (*events, error) {
 				return nil, err
 			}
 			return e, e.format()
-		case err != nil || !isEvents(at):
+		case err != nil:
+			continue
+		}
+		if is, err := isEvents(at); err != nil { // it may be: a second page would be one that nobody else posts to
+			return nil, fmt.Errorf("memmon: what lies at the place of the page of events: %w", err)
+		} else if !is {
 			continue
 		}
 		if e, err := foundEvents(sys.BytesAt(at, eventsBytes)); err == nil {
@@ -62,10 +67,10 @@ func processEvents() (*events, error) {
 }
 
 // isEvents says whether what lies there is called a page of events.
-func isEvents(at uint64) bool {
+func isEvents(at uint64) (bool, error) {
 	list, err := sys.MappingsOf(at, eventsBytes)
-	return err == nil && len(list) == 1 && list[0].Addr == at && list[0].Len >= eventsBytes && list[0].Writable &&
-		strings.Contains(list[0].File, eventsName)
+	return len(list) == 1 && list[0].Addr == at && list[0].Len >= eventsBytes && list[0].Writable &&
+		strings.Contains(list[0].File, eventsName), err
 }
 
 // formatPatience is how long another copy may take to write the head of a page that it has just mapped.

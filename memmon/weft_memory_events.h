@@ -94,14 +94,17 @@ static void weft_events_in_child(void)
 	weft_events_page = NULL;
 }
 
-/* Whether a mapping that begins at an address is a page of events. */
+/*
+ * Whether a mapping that begins at an address is a page of events: 1 or 0, or -1 and errno if that cannot be told (no /proc, no
+ * descriptor left). Then it may be, and a second page would be one that nobody reads.
+ */
 static int weft_events_named(uintptr_t at)
 {
 	char line[512];
 	int found = 0;
 	FILE *f = fopen("/proc/self/maps", "re");
 	if (!f)
-		return 0;
+		return -1;
 	while (!found && fgets(line, sizeof line, f)) {
 		unsigned long from, to;
 		if (sscanf(line, "%lx-%lx", &from, &to) == 2 && from == at)
@@ -125,7 +128,7 @@ static inline int weft_events_open(void)
 	static const uint64_t places[] = {UINT64_C(0x3e5740000000), UINT64_C(0x2e5740000000), UINT64_C(0x1e5740000000),
 					  UINT64_C(0x3e57400000), UINT64_C(0x2e57400000)};
 	size_t i;
-	int fd, err = ENOSPC;
+	int fd, named, err = ENOSPC;
 	if (weft_events_page)
 		return 0;
 	fd = (int)syscall(SYS_memfd_create, WEFT_EVENTS_NAME, 1u /* MFD_CLOEXEC */);
@@ -148,7 +151,12 @@ static inline int weft_events_open(void)
 		} else if (got != MAP_FAILED) { /* a kernel that does not know the flag: the address was a hint */
 			munmap(got, sizeof *e);
 			continue;
-		} else if (errno != EEXIST || !weft_events_named((uintptr_t)at) || !weft_events_usable(e)) {
+		} else if (errno != EEXIST) {
+			continue;
+		} else if ((named = weft_events_named((uintptr_t)at)) < 0) {
+			err = errno;
+			break;
+		} else if (!named || !weft_events_usable(e)) {
 			continue;
 		}
 		pthread_atfork(NULL, NULL, weft_events_in_child);
