@@ -155,6 +155,9 @@ func (p *player) round(h happening, r *Row) error {
 		return err
 	}
 	fill(at, 'O')
+	if p.forced { // what it keeps from rounds before is of other memory at this address
+		memmon.Process().Flush()
+	}
 	hits := p.cache.Stats().Hits
 	for range 2 { // the second time it is known
 		if carries, err := p.send(at); err != nil || carries != "OLD" {
