@@ -53,11 +53,16 @@ var slotTypes = map[elf.Machine][]uint32{
 	elf.EM_AARCH64: {uint32(elf.R_AARCH64_JUMP_SLOT), uint32(elf.R_AARCH64_GLOB_DAT)},
 }
 
-// maxSection is how many bytes a table may have.
-const maxSection = 1 << 28
+// maxSection is how many bytes a table may have, and maxTables how many tables of symbols, and of relocations of one of those, are read: ELF has one
+// table of dynamic symbols, and two of relocations; a file of holes has as many as it says.
+const (
+	maxSection = 1 << 28
+	maxTables  = 4
+)
 
 var (
 	errObject  = errors.New("odd ELF file")
+	errTables  = fmt.Errorf("%w: more tables than %d", errObject, maxTables)
 	errMachine = errors.New("not of a machine that is understood: 64 bits, little-endian, amd64 or arm64")
 )
 
@@ -74,15 +79,25 @@ func readObject(r io.ReaderAt) (o *object, err error) {
 	}
 	o = &object{machine: f.Machine, defines: map[string]uint64{}, stubs: map[string]uint64{}, code: map[string][]byte{}}
 	o.begin, o.end = extent(f)
-	for i, s := range f.Sections {
-		if s.Type != elf.SHT_DYNSYM {
-			continue
+	for n, i := range tables(f, func(s *elf.Section) bool { return s.Type == elf.SHT_DYNSYM }) {
+		if n == maxTables {
+			return nil, errTables
 		}
 		if err := o.readTable(f, i); err != nil {
 			return nil, err
 		}
 	}
 	return o, nil
+}
+
+// tables are the sections of a kind, by their numbers.
+func tables(f *elf.File, is func(*elf.Section) bool) (list []int) {
+	for i, s := range f.Sections {
+		if is(s) {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 func openELF(r io.ReaderAt) (*elf.File, error) {
@@ -122,11 +137,11 @@ func (o *object) readTable(f *elf.File, index int) error {
 	if len(at) == 0 {
 		return nil
 	}
-	for _, s := range f.Sections {
-		if s.Type != elf.SHT_RELA || s.Link != uint32(index) {
-			continue
+	for n, i := range tables(f, func(s *elf.Section) bool { return s.Type == elf.SHT_RELA && s.Link == uint32(index) }) {
+		if n == maxTables {
+			return errTables
 		}
-		b, err := section(s)
+		b, err := section(f.Sections[i])
 		if err != nil {
 			return err
 		}
@@ -261,9 +276,9 @@ func nearest(r io.ReaderAt, addr uint64) (name string, err error) {
 		return "", err
 	}
 	var best symbol
-	for i, s := range f.Sections {
-		if s.Type != elf.SHT_DYNSYM && s.Type != elf.SHT_SYMTAB {
-			continue
+	for n, i := range tables(f, func(s *elf.Section) bool { return s.Type == elf.SHT_DYNSYM || s.Type == elf.SHT_SYMTAB }) {
+		if n == maxTables {
+			return "", errTables
 		}
 		t, err := openSymbols(f, i)
 		if err != nil {

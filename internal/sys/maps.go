@@ -69,6 +69,17 @@ func parseMaps(b []byte) (list []MappingInfo, err error) {
 	return list, nil
 }
 
+// mappedPath is what comes after five fields and the spaces behind them; those in it are its own.
+func mappedPath(line string) string {
+	for range 5 {
+		_, line, _ = strings.Cut(strings.TrimLeft(line, " "), " ")
+	}
+	return unescape.Replace(strings.TrimLeft(line, " "))
+}
+
+// unescape takes back what the kernel does to the only character that it escapes.
+var unescape = strings.NewReplacer(`\012`, "\n")
+
 func parseMapping(line string) (MappingInfo, error) {
 	fields := strings.Fields(line)
 	if len(fields) < 5 || len(fields[1]) < 4 {
@@ -82,7 +93,7 @@ func parseMapping(line string) (MappingInfo, error) {
 	}
 	m := MappingInfo{Addr: low, Len: high - low, Readable: fields[1][0] == 'r', Writable: fields[1][1] == 'w', Shared: fields[1][3] == 's'}
 	if len(fields) > 5 {
-		m.File = strings.Join(fields[5:], " ")
+		m.File = mappedPath(line)
 		m.Data = m.File == "[heap]"
 		if strings.HasPrefix(m.File, "[") {
 			m.File = ""

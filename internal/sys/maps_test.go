@@ -25,6 +25,10 @@ func TestParseMaps(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
+	odd := "0059d000-005d3000 r--p 00000000 fe:00 7                  /two  spaces, a\\012line "
+	if m, err := parseMapping(odd); err != nil || m.File != "/two  spaces, a\nline " {
+		t.Errorf("%+v, %v", m, err)
+	}
 	line, _, _ := strings.Cut(someMaps, "\n")
 	for i := range line[:38] {
 		if m, err := parseMapping(line[:i]); err == nil {
