@@ -122,10 +122,9 @@ func (c *Cache[H]) find(k memmon.Kind, want memmon.Range, epoch uint64) (Registr
 			}
 			if e.epoch == epoch {
 				if held, ok := e.proof.Hold(); ok {
-					return Registration[H]{c, e, held}, nil
+					return Registration[H]{c, e, held, true}, nil
 				}
 			}
-			e.noHit()
 			return Registration[H]{}, e
 		}
 	}

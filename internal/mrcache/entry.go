@@ -37,20 +37,18 @@ type entry[H any] struct {
 }
 
 // use begins a use, unless the entry is dead.
-func (e *entry[H]) use() bool { return e.begin(0, 0) }
+func (e *entry[H]) use() bool { return e.begin(0) }
 
-// hit is use by who wants the registration; noHit takes the hit back, not the use.
-func (e *entry[H]) hit() bool { return e.begin(oneHit, recent) }
+// hit is use by who wants the registration. It is counted when it ends, since it may turn out to be none.
+func (e *entry[H]) hit() bool { return e.begin(recent) }
 
-func (e *entry[H]) noHit() { e.state.Add(^oneHit + 1) }
-
-func (e *entry[H]) begin(more, mark uint64) bool {
+func (e *entry[H]) begin(mark uint64) bool {
 	for {
 		s := e.state.Load()
 		if s&dead != 0 {
 			return false
 		}
-		if e.state.CompareAndSwap(s, (s+1+more)|mark) {
+		if e.state.CompareAndSwap(s, (s+1)|mark) {
 			return true
 		}
 	}
@@ -60,8 +58,13 @@ func (e *entry[H]) begin(more, mark uint64) bool {
 func (e *entry[H]) hits() uint64 { return e.state.Load() / oneHit }
 
 // unuse ends a use. True: it was the last one of a dead entry, which is the caller's to bury.
-func (e *entry[H]) unuse() bool {
-	s := e.state.Add(^uint64(0))
+func (e *entry[H]) unuse() bool { return e.end(0) }
+
+// unhit is unuse of a hit.
+func (e *entry[H]) unhit() bool { return e.end(oneHit) }
+
+func (e *entry[H]) end(more uint64) bool {
+	s := e.state.Add(more - 1)
 	if invariants.Enabled {
 		invariants.Checkf(s&users != users, "mrcache: a registration was released twice")
 	}

@@ -15,7 +15,7 @@ func TestEntryStates(t *testing.T) {
 	if e.dieIdle(true) || !e.hit() || e.unuse() || e.unuse() {
 		t.Error("in use")
 	}
-	if e.dieIdle(false) || e.state.Load() != oneHit {
+	if e.dieIdle(false) || e.state.Load() != 0 {
 		t.Error("used since it was last asked")
 	}
 	if !e.use() || e.unuse() || !e.dieIdle(false) {

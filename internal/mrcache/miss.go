@@ -79,7 +79,7 @@ func (c *Cache[H]) register(k memmon.Kind, b []byte, epoch uint64, why miss, ask
 		c.leave()
 		return Registration[H]{}, err
 	}
-	r := Registration[H]{c, e, k}
+	r := Registration[H]{c, e, k, false}
 	if e.proof != nil {
 		var valid bool
 		if r.held, valid = e.proof.Hold(); !valid {

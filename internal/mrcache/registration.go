@@ -12,6 +12,7 @@ type Registration[H any] struct {
 	cache *Cache[H]
 	entry *entry[H]
 	held  any // what keeps the memory alive, if that can be done
+	hit   bool
 }
 
 // Handle is what the registrar returned. It is good until Release.
@@ -31,7 +32,7 @@ func (r *Registration[H]) Release() error {
 	if e == nil {
 		return nil
 	}
-	held := r.held
+	held, hit := r.held, r.hit
 	*r = Registration[H]{}
 	var err error
 	invalid := held == nil && !e.proof.Valid() // who is held cannot have gone
@@ -46,6 +47,10 @@ func (r *Registration[H]) Release() error {
 	if invalid {
 		c.kill(e)
 	}
-	c.unuse(e)
+	if !hit {
+		c.unuse(e)
+	} else if e.unhit() {
+		c.bury(e)
+	}
 	return err
 }

@@ -2,7 +2,7 @@ package mrcache
 
 // Stats is what a cache did since it was made, and keeps now. Misses are counted for what is kept.
 type Stats struct {
-	Hits uint64 // registrations that were there, also just in time (Raced)
+	Hits uint64 // registrations that were there and are released, also just in time (Raced)
 
 	New         uint64 // misses: nothing was known of the memory,
 	Grown       uint64 // less of it was,
@@ -46,7 +46,7 @@ func (c *Cache[H]) Stats() Stats {
 // countHits adds what is new of the hits that an entry has counted itself. The caller has mu.
 func (c *Cache[H]) countHits(e *entry[H]) {
 	n := e.hits()
-	c.stats.Hits += n - e.counted // one less, if one of them was counted that was none
+	c.stats.Hits += n - e.counted
 	e.counted = n
 }
 
