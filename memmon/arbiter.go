@@ -24,8 +24,9 @@ type Arbiter struct {
 	epoch   atomic.Uint64
 
 	turn     sync.Mutex // of who changes what serves; held while a monitor starts, is tested and stops
-	monitor  Monitor    // guarded by turn, as is imported; nil: none
+	monitor  Monitor    // guarded by turn, as is what follows; nil: none
 	imported bool
+	started  bool
 	drainer  *drainer
 	find     func() (hooks.Report, error) // looks for hooks; nil: hooks.Find
 	looked   bool
@@ -198,17 +199,29 @@ func (a *Arbiter) detach(s *sink) {
 	if len(rest) > 0 {
 		return
 	}
-	if m := a.endService(); m != nil {
-		a.become(Stopping, nil)
-		if err := m.monitor.Stop(); err != nil {
-			a.become(Failed, fmt.Errorf("%s: stop: %w: %w", m.monitor.Name(), ErrMonitor, err))
-			s.log.LogAttrs(context.Background(), slog.LevelWarn, "the memory monitor did not stop well", slog.String("monitor", m.monitor.Name()), slog.Any("error", err))
-		} else {
-			a.become(Idle, nil)
-		}
-	}
+	a.stop(s.log)
 	a.drainer.stop()
 	a.drainer = nil
+}
+
+// stop stops the monitor if it is started. One that had failed before stays so for people. The caller has the turn.
+func (a *Arbiter) stop(log *slog.Logger) {
+	served := a.endService() != nil
+	if !a.started {
+		return
+	}
+	a.started = false
+	if served {
+		a.become(Stopping, nil)
+	}
+	m := a.monitor
+	switch err := m.Stop(); {
+	case err != nil:
+		a.become(Failed, fmt.Errorf("%s: stop: %w: %w", m.Name(), ErrMonitor, err))
+		log.LogAttrs(context.Background(), slog.LevelWarn, "the memory monitor did not stop well", slog.String("monitor", m.Name()), slog.Any("error", err))
+	case served:
+		a.become(Idle, nil)
+	}
 }
 
 // endService makes all answers of the monitor that serves invalid.
@@ -220,31 +233,33 @@ func (a *Arbiter) endService() *serving {
 	return s
 }
 
-// ready starts the monitor if there is one, and tests it. The caller has the turn.
+// ready starts the monitor if there is one, and tests it. One that fails when it has served is not stopped before the last cache has detached:
+// its watches are still asked. The caller has the turn.
 func (a *Arbiter) ready(log *slog.Logger) {
 	m := a.monitor
 	if m == nil {
 		return
 	}
 	s := a.serving.Load()
-	began := s == nil
-	if began {
+	if s == nil {
 		s = &serving{monitor: m, coverage: m.Coverage()}
 	}
-	err := a.begin(m, began)
+	began := !a.started
+	err := a.begin(m)
 	var sees Coverage
 	if err == nil {
 		sees, err = a.test(s)
 	}
 	if err == nil {
-		if began || !sees.equal(s.coverage) {
+		if a.serving.Load() == nil || !sees.equal(s.coverage) {
 			a.serve(s, sees, log)
 		}
 		a.become(Running, nil)
 		return
 	}
 	a.endService()
-	if !errors.Is(err, errStart) {
+	if began && a.started {
+		a.started = false
 		err = errors.Join(err, m.Stop())
 	}
 	a.become(Failed, err)
@@ -267,16 +282,15 @@ func (a *Arbiter) serve(s *serving, sees Coverage, log *slog.Logger) {
 	}
 }
 
-var errStart = errors.New("start")
-
-func (a *Arbiter) begin(m Monitor, first bool) error {
-	if !first {
+func (a *Arbiter) begin(m Monitor) error {
+	if a.started {
 		return nil
 	}
 	a.become(Starting, nil)
 	if err := m.Start(a.tell); err != nil {
-		return fmt.Errorf("%s: %w: %w: %w", m.Name(), ErrMonitor, errStart, err)
+		return fmt.Errorf("%s: start: %w: %w", m.Name(), ErrMonitor, err)
 	}
+	a.started = true
 	return nil
 }
 
