@@ -1,7 +1,6 @@
 package memmon
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -172,14 +171,16 @@ func (a *Arbiter) Attach(gone func(Range), log *slog.Logger) (detach func()) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &sink{gone, log}
+	var said notes
+	defer said.tell(log)
 	a.turn.Lock()
 	defer a.turn.Unlock()
 	a.setSinks(append(append([]*sink(nil), a.attached()...), s))
 	if a.drainer == nil {
 		a.drainer = startDrainer(a)
 	}
-	a.ready(log)
-	a.findHooks(log)
+	a.ready(&said)
+	a.findHooks(&said)
 	var once sync.Once
 	return func() { once.Do(func() { a.detach(s) }) }
 }
@@ -187,6 +188,8 @@ func (a *Arbiter) Attach(gone func(Range), log *slog.Logger) (detach func()) {
 func (a *Arbiter) setSinks(l []*sink) { a.sinks.Store(&l) }
 
 func (a *Arbiter) detach(s *sink) {
+	var said notes
+	defer said.tell(s.log)
 	a.turn.Lock()
 	defer a.turn.Unlock()
 	var rest []*sink
@@ -199,13 +202,13 @@ func (a *Arbiter) detach(s *sink) {
 	if len(rest) > 0 {
 		return
 	}
-	a.stop(s.log)
+	a.stop(&said)
 	a.drainer.stop()
 	a.drainer = nil
 }
 
 // stop stops the monitor if it is started. One that had failed before stays so for people. The caller has the turn.
-func (a *Arbiter) stop(log *slog.Logger) {
+func (a *Arbiter) stop(said *notes) {
 	served := a.endService() != nil
 	if !a.started {
 		return
@@ -218,7 +221,7 @@ func (a *Arbiter) stop(log *slog.Logger) {
 	switch err := m.Stop(); {
 	case err != nil:
 		a.become(Failed, fmt.Errorf("%s: stop: %w: %w", m.Name(), ErrMonitor, err))
-		log.LogAttrs(context.Background(), slog.LevelWarn, "the memory monitor did not stop well", slog.String("monitor", m.Name()), slog.Any("error", err))
+		said.add(slog.LevelWarn, "the memory monitor did not stop well", slog.String("monitor", m.Name()), slog.Any("error", err))
 	case served:
 		a.become(Idle, nil)
 	}
@@ -235,7 +238,7 @@ func (a *Arbiter) endService() *serving {
 
 // ready starts the monitor if there is one, and tests it. One that fails when it has served is not stopped before the last cache has detached:
 // its watches are still asked. The caller has the turn.
-func (a *Arbiter) ready(log *slog.Logger) {
+func (a *Arbiter) ready(said *notes) {
 	m := a.monitor
 	if m == nil {
 		return
@@ -252,7 +255,7 @@ func (a *Arbiter) ready(log *slog.Logger) {
 	}
 	if err == nil {
 		if a.serving.Load() == nil || !sees.equal(s.coverage) {
-			a.serve(s, sees, log)
+			a.serve(s, sees, said)
 		}
 		a.become(Running, nil)
 		return
@@ -264,20 +267,20 @@ func (a *Arbiter) ready(log *slog.Logger) {
 	}
 	a.become(Failed, err)
 	a.Flush()
-	log.LogAttrs(context.Background(), slog.LevelWarn, "the memory monitor does not work: memory that only it could see is registered for each operation",
+	said.add(slog.LevelWarn, "the memory monitor does not work: memory that only it could see is registered for each operation",
 		slog.String("monitor", m.Name()), slog.Any("error", err))
 }
 
 // serve has a monitor answer from now on, for what it has shown that it sees; what it said before does not count any more.
-func (a *Arbiter) serve(s *serving, sees Coverage, log *slog.Logger) {
+func (a *Arbiter) serve(s *serving, sees Coverage, said *notes) {
 	s.over.Store(true)
 	a.serving.Store(&serving{monitor: s.monitor, coverage: sees})
 	a.mu.Lock()
 	a.status.Coverage = sees
 	a.mu.Unlock()
-	log.LogAttrs(context.Background(), slog.LevelInfo, "a memory monitor serves", slog.String("monitor", s.monitor.Name()), slog.String("sees", sees.String()))
+	said.add(slog.LevelInfo, "a memory monitor serves", slog.String("monitor", s.monitor.Name()), slog.String("sees", sees.String()))
 	if all := s.monitor.Coverage(); !sees.equal(all) {
-		log.LogAttrs(context.Background(), slog.LevelWarn, "the memory monitor does not see all that it says: memory that can go in these ways is registered for each operation",
+		said.add(slog.LevelWarn, "the memory monitor does not see all that it says: memory that can go in these ways is registered for each operation",
 			slog.String("monitor", s.monitor.Name()), slog.String("unseen", all.minus(sees)))
 	}
 }

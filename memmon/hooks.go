@@ -1,7 +1,6 @@
 package memmon
 
 import (
-	"context"
 	"log/slog"
 	"strings"
 
@@ -10,7 +9,7 @@ import (
 
 // findHooks looks, once, for those who have changed the memory functions of the C library, and says what follows. Weft never adds hooks to
 // them: who comes second makes the first one deaf. The caller has the turn.
-func (a *Arbiter) findHooks(log *slog.Logger) {
+func (a *Arbiter) findHooks(said *notes) {
 	if a.looked {
 		return
 	}
@@ -25,7 +24,7 @@ func (a *Arbiter) findHooks(log *slog.Logger) {
 	a.status.Hooks, a.status.HooksErr = lines, err
 	a.mu.Unlock()
 	if len(lines) > 0 {
-		log.LogAttrs(context.Background(), slog.LevelInfo, "others have hooked memory functions of the C library; Weft leaves them alone",
+		said.add(slog.LevelInfo, "others have hooked memory functions of the C library; Weft leaves them alone",
 			slog.String("hooks", strings.Join(lines, "; ")), slog.String("follows", a.follows()))
 	}
 }
