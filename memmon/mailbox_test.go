@@ -66,6 +66,17 @@ func TestMailbox(t *testing.T) {
 	}
 }
 
+// TestProbeOfOldEvents has a poster stop in the middle, and after it the page of a probe be told of that lay there before.
+func TestProbeOfOldEvents(t *testing.T) {
+	a, gone := testArbiter(t), Range{1 << 40, 4096}
+	a.events.begin()
+	a.Notify(gone)
+	m := a.Mailbox(MailboxConfig{Coverage: Coverage{Events: []Event{Unmap}}, Probe: func(Event) (Range, error) { return gone, nil }})
+	if unseen, err := m.(SelfTester).SelfTest(); err != nil || !slices.Equal(unseen, []Event{Unmap}) {
+		t.Errorf("an event of before is taken for the probe's: %v, %v", unseen, err)
+	}
+}
+
 // proven are the bits that say so in the page.
 func proven(events []Event) (bits uint64) {
 	for _, e := range events {
