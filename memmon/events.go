@@ -186,8 +186,11 @@ func (e *events) shareWake() (err error) {
 		if e.wake, err = sys.NewEventfd(sys.Features{}); err != nil {
 			return fmt.Errorf("memmon: events: %w", err)
 		}
-		atomic.CompareAndSwapUint64(&e.w[wordWake], 0, uint64(e.wake.Int()+1))
-		return nil
+		if atomic.CompareAndSwapUint64(&e.w[wordWake], 0, uint64(e.wake.Int()+1)) {
+			return nil
+		}
+		_ = e.wake.Close() // another copy of Weft was faster
+		n = atomic.LoadUint64(&e.w[wordWake])
 	}
 	e.wake, err = sys.SharedEventfd(int(n - 1))
 	return err
