@@ -69,7 +69,7 @@ func TestMailbox(t *testing.T) {
 // TestProbeOfOldEvents has a poster stop in the middle, and after it the page of a probe be told of that lay there before.
 func TestProbeOfOldEvents(t *testing.T) {
 	a, gone := testArbiter(t), Range{1 << 40, 4096}
-	a.events.begin()
+	a.events.w[wordBegun]++
 	a.Notify(gone)
 	m := a.Mailbox(MailboxConfig{Coverage: Coverage{Events: []Event{Unmap}}, Probe: func(Event) (Range, error) { return gone, nil }})
 	if unseen, err := m.(SelfTester).SelfTest(); err != nil || !slices.Equal(unseen, []Event{Unmap}) {
