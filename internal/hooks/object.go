@@ -54,15 +54,18 @@ var slotTypes = map[elf.Machine][]uint32{
 }
 
 // maxSection is how many bytes a table may have, and maxTables how many tables of symbols, and of relocations of one of those, are read: ELF has one
-// table of dynamic symbols, and two of relocations; a file of holes has as many as it says.
+// table of dynamic symbols, and two of relocations; a file of holes has as many as it says. maxNamed is how often a table of symbols, and the slots of a
+// file, may name the functions.
 const (
 	maxSection = 1 << 28
 	maxTables  = 4
+	maxNamed   = 1 << 10
 )
 
 var (
 	errObject  = errors.New("odd ELF file")
 	errTables  = fmt.Errorf("%w: more tables than %d", errObject, maxTables)
+	errNamed   = fmt.Errorf("%w: it names memory functions more than %d times", errObject, maxNamed)
 	errMachine = errors.New("not of a machine that is understood: 64 bits, little-endian, amd64 or arm64")
 )
 
@@ -124,6 +127,9 @@ func (o *object) readTable(f *elf.File, index int) error {
 		if !ok {
 			continue
 		}
+		if len(at) == maxNamed {
+			return errNamed
+		}
 		at[uint32(i)] = name
 		switch {
 		case s.section == uint16(elf.SHN_UNDEF) && s.value != 0:
@@ -145,7 +151,9 @@ func (o *object) readTable(f *elf.File, index int) error {
 		if err != nil {
 			return err
 		}
-		o.readRelocations(f, b, at)
+		if err := o.readRelocations(f, b, at); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -158,12 +166,15 @@ func codeLen(size uint64) int {
 	return int(min(size, maxJump))
 }
 
-func (o *object) readRelocations(f *elf.File, b []byte, at map[uint32]string) {
+func (o *object) readRelocations(f *elf.File, b []byte, at map[uint32]string) error {
 	for ; len(b) >= relocationSize; b = b[relocationSize:] {
 		kind, symbol := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
 		name, ok := at[symbol]
 		if !ok || !slices.Contains(slotTypes[o.machine], kind) {
 			continue
+		}
+		if len(o.slots) == maxNamed {
+			return errNamed
 		}
 		s := slot{function: name, addr: word(b, 0)}
 		if c := contents(f, s.addr, 8); len(c) == 8 {
@@ -171,6 +182,7 @@ func (o *object) readRelocations(f *elf.File, b []byte, at map[uint32]string) {
 		}
 		o.slots = append(o.slots, s)
 	}
+	return nil
 }
 
 // extent is from the first to the last address that is loaded.

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"testing"
 )
 
@@ -40,5 +41,22 @@ func TestManyTables(t *testing.T) {
 	}
 	if _, err := nearest(bytes.NewReader(b), 1); !errors.Is(err, errTables) {
 		t.Error(err)
+	}
+}
+
+// TestNamedTooOften has files that name the functions in more places than anybody has.
+func TestNamedTooOften(t *testing.T) {
+	one := madeSymbol{"munmap", weak, 0, 5, 0x2000, 16}
+	relocation := madeRelocation(uint32(elf.R_X86_64_JMP_SLOT), 1, 0x3000)
+	for what, b := range map[string]func(n int) []byte{
+		"symbols": func(n int) []byte { return madeELF(elf.EM_X86_64, slices.Repeat([]madeSymbol{one}, n), nil) },
+		"slots":   func(n int) []byte { return madeELF(elf.EM_X86_64, []madeSymbol{one}, bytes.Repeat(relocation, n)) },
+	} {
+		if _, err := readObject(bytes.NewReader(b(maxNamed))); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, err := readObject(bytes.NewReader(b(maxNamed + 1))); !errors.Is(err, errNamed) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
