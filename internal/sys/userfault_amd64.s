@@ -1,7 +1,7 @@
 #include "textflag.h"
 
-// The thread of a Userfault (userfault_unsafe.go), which never runs Go. All it knows is the address of its control page, in BX; it has no
-// stack, and calls nothing. userfaultControl says what lies where in the page.
+// The thread of a Userfault (userfault_unsafe.go), which never runs Go. All it knows is the address of its control words, in BX; it has no
+// stack, and calls nothing. userfaultControl says what lies where.
 
 // func startWatcher(control unsafe.Pointer) (thread int)
 // It is negative if there is no thread.

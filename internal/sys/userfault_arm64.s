@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// The thread of a Userfault, as in userfault_amd64.s. All it knows is the address of its control page, in R19.
+// The thread of a Userfault, as in userfault_amd64.s. All it knows is the address of its control words, in R19.
 
 // func startWatcher(control unsafe.Pointer) (thread int)
 TEXT ·startWatcher(SB), NOSPLIT, $0-16

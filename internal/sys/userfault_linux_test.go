@@ -90,6 +90,36 @@ func TestUserfault(t *testing.T) {
 	}
 }
 
+// TestUserfaultErrAfterClose asks while it ends, and after that.
+func TestUserfaultErrAfterClose(t *testing.T) {
+	testutil.Require(t, testutil.Capability{Name: "userfaultfd with write protection", Probe: CanUserfault, Fixed: true})
+	wake, err := NewEventfd(Features{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wake.Close()
+	for range 50 {
+		u, err := NewUserfault(EventWords{Begun: new(uint64), Done: new(uint64), Slots: make([]uint64, 2*16), Wake: wake})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			for u.Err() == nil {
+				runtime.Gosched()
+			}
+			close(ended)
+		}()
+		if err := u.Close(); err != nil {
+			t.Error(err)
+		}
+		<-ended
+		if u.Err() == nil {
+			t.Error("it reads after its end")
+		}
+	}
+}
+
 // TestUserfaultRaces unmaps by raw calls, which hold a processor of Go's, beside the garbage collector: a reader that needed one would
 // hang the process.
 func TestUserfaultRaces(t *testing.T) {

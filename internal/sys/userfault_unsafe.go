@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -39,7 +40,10 @@ type EventWords struct {
 	Wake        Eventfd  // rung after each
 }
 
-// userfaultControl is the page that the thread works with. The assembly knows the offsets.
+// userfaultControls are those that threads work with, which the collector does not see.
+var userfaultControls sync.Map
+
+// userfaultControl is what the thread works with. The assembly knows the offsets.
 type userfaultControl struct {
 	fd, stop   int32          // 0, 4: the userfaultfd; an eventfd that ends the thread
 	begun      unsafe.Pointer // 8
@@ -58,6 +62,7 @@ type userfaultControl struct {
 	_          [24]byte       // 136
 	all, saved uint64         // 160, 168: signals
 	name       [16]byte       // 176
+	_          [4096]byte     // what clone wants as a stack ends in here; nothing is put there
 }
 
 // controlOffsets says where the words lie, for the test that the assembly is right.
@@ -75,11 +80,11 @@ func controlOffsets() map[string]uintptr {
 // until the event is read, so that is done by a thread that needs nothing but the kernel: it never runs Go, takes no lock and no memory, and
 // does not wait for a processor of Go's, which whoever unmaps may hold.
 //
-// Its methods are safe for concurrent use, but Close with the others.
+// Its methods are safe for concurrent use, but Close with the others; Err may be asked at any time, also after it.
 type Userfault struct {
 	fd, stop *FD
-	page     *Anonymous
-	words    EventWords // kept alive
+	control  *userfaultControl // of the heap, so that Err may be asked for ever
+	words    EventWords        // kept alive
 }
 
 // NewUserfault starts one.
@@ -91,7 +96,7 @@ func NewUserfault(w EventWords) (*Userfault, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &Userfault{fd: fd, words: w}
+	u := &Userfault{fd: fd, control: new(userfaultControl), words: w}
 	if err := u.start(); err != nil {
 		u.free()
 		return nil, err
@@ -135,20 +140,13 @@ func uffdCall(fd int, request uintptr, arg unsafe.Pointer) error {
 //go:noescape
 func startWatcher(control unsafe.Pointer) (thread int)
 
-func (u *Userfault) control() *userfaultControl {
-	return (*userfaultControl)(unsafe.Pointer(unsafe.SliceData(u.page.Bytes())))
-}
-
 func (u *Userfault) start() (err error) {
 	e, err := NewEventfd(Features{})
 	if err != nil {
 		return err
 	}
 	u.stop = e.FD
-	if u.page, err = MapAnonymous(max(4096, osPageSize)); err != nil {
-		return err
-	}
-	c := u.control()
+	c := u.control
 	*c = userfaultControl{
 		fd: int32(u.fd.Int()), stop: int32(u.stop.Int()), wake: int32(u.words.Wake.Int()),
 		begun: unsafe.Pointer(u.words.Begun), done: unsafe.Pointer(u.words.Done),
@@ -157,7 +155,9 @@ func (u *Userfault) start() (err error) {
 	}
 	c.poll = [2]unix.PollFd{{Fd: c.fd, Events: unix.POLLIN}, {Fd: c.stop, Events: unix.POLLIN}}
 	copy(c.name[:], "weft-uffd")
+	userfaultControls.Store(c, nil)
 	if n := startWatcher(unsafe.Pointer(c)); n < 0 {
+		userfaultControls.Delete(c)
 		c.thread = 0
 		return os.NewSyscallError("clone", unix.Errno(-n))
 	}
@@ -166,7 +166,7 @@ func (u *Userfault) start() (err error) {
 
 // Err is nil while the thread reads, and then says why it does not any more.
 func (u *Userfault) Err() error {
-	c := u.control()
+	c := u.control
 	if atomic.LoadUint32(&c.alive) != 0 {
 		return nil
 	}
@@ -198,10 +198,11 @@ func (u *Userfault) End() error { return Eventfd{u.stop}.Ring() }
 // Close ends the thread and has waited for its end.
 func (u *Userfault) Close() error {
 	err := Eventfd{u.stop}.Ring()
-	c := u.control()
+	c := u.control
 	for t := atomic.LoadUint32(&c.thread); t != 0; t = atomic.LoadUint32(&c.thread) {
 		_ = FutexWait((*atomic.Uint32)(unsafe.Pointer(&c.thread)), t, 0)
 	}
+	userfaultControls.Delete(c)
 	u.free()
 	return err
 }
@@ -210,8 +211,5 @@ func (u *Userfault) free() {
 	_ = u.fd.Close()
 	if u.stop != nil {
 		_ = u.stop.Close()
-	}
-	if u.page != nil {
-		_ = u.page.Close()
 	}
 }
