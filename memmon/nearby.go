@@ -27,11 +27,11 @@ func (n nearby) remove(w *userfaultWatch) {
 	})
 }
 
-// overlapping calls f for the watches that overlap a range, for some more than once.
+// overlapping calls f for each watch that overlaps a range, in the first granule that both lie in.
 func (n nearby) overlapping(r Range, f func(*userfaultWatch)) {
 	n.each(r, func(g uint64) {
 		for _, w := range n[g] {
-			if w.r.Overlaps(r) {
+			if w.r.Overlaps(r) && g == max(w.r.Addr, r.Addr)>>granuleBits {
 				f(w)
 			}
 		}

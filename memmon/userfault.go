@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -89,12 +90,7 @@ func (u *userfault) Watch(r Range) (Watch, error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	// Memory that was mapped again at these addresses is watched from now on: who watched what was there before must not take it for that.
-	u.watches.overlapping(r, func(o *userfaultWatch) {
-		if o.dead.Load() == uint32(same) {
-			o.dead.Store(uint32(o.watched()))
-		}
-	})
+	u.outdate(fd, r)
 	w := &userfaultWatch{u: u, fd: fd, r: r}
 	w.seen.Store(u.heard.now())
 	if err := fd.Watch(r.Addr, r.Len); err != nil {
@@ -102,6 +98,28 @@ func (u *userfault) Watch(r Range) (Watch, error) {
 	}
 	u.watches.add(w)
 	return w, nil
+}
+
+// outdate has those who watched what lay in a range before not take it for that once it is watched again. Mostly it is what lay there: then one
+// question is enough, however many watch it. The caller has mu.
+func (u *userfault) outdate(fd *sys.Userfault, r Range) {
+	var live []*userfaultWatch
+	rest := []Range{r}
+	u.watches.overlapping(r, func(o *userfaultWatch) {
+		if o.dead.Load() == uint32(same) {
+			live, rest = append(live, o), without(rest, o.r)
+		}
+	})
+	shared := []Range{r}
+	for _, o := range rest {
+		shared = without(shared, o)
+	}
+	if !slices.ContainsFunc(shared, func(r Range) bool { return watchedBy(fd, r) != same }) {
+		return
+	}
+	for _, o := range live {
+		o.dead.Store(uint32(o.watched()))
+	}
 }
 
 func (w *userfaultWatch) Valid() bool {
@@ -142,13 +160,16 @@ func (w *userfaultWatch) told() answer {
 // kernelBusy is how often the kernel is asked again, which says nothing while somebody is changing any mapping of the process.
 const kernelBusy = 32
 
-func (w *userfaultWatch) watched() answer {
+func (w *userfaultWatch) watched() answer { return watchedBy(w.fd, w.r) }
+
+// watchedBy is what the kernel says of a range.
+func watchedBy(fd *sys.Userfault, r Range) answer {
 	for range kernelBusy {
-		is, busy := w.fd.Watched(w.r.Addr, w.r.Len)
+		is, busy := fd.Watched(r.Addr, r.Len)
 		switch {
 		case is:
 			return same
-		case !busy && w.fd.Err() != nil: // it was asked of what the reader has put in the place of the userfaultfd when it ended
+		case !busy && fd.Err() != nil: // it was asked of what the reader has put in the place of the userfaultfd when it ended
 			return unsure
 		case !busy:
 			return changed
