@@ -85,8 +85,8 @@ func (u *userfault) Watch(r Range) (Watch, error) {
 	if fd == nil {
 		return nil, errNotNow
 	}
-	if heap, err := sys.OfGoHeap(sys.BytesAt(r.Addr, 1)); err != nil || heap {
-		return nil, fmt.Errorf("it is memory of the Go heap, which must not be watched: %w", errors.Join(ErrMonitor, err))
+	if err := notGoHeap(r); err != nil {
+		return nil, err
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -98,6 +98,19 @@ func (u *userfault) Watch(r Range) (Watch, error) {
 	}
 	u.watches.add(w)
 	return w, nil
+}
+
+// goGrowth is by how much the Go heap grows at least, at addresses that are multiples of it.
+const goGrowth = 4 << 20
+
+// notGoHeap asks at both ends, and wherever the Go heap could begin in between.
+func notGoHeap(r Range) error {
+	for at := r.Addr; at < r.End(); at = min((at+goGrowth)&^(goGrowth-1), max(at+1, r.End()-1)) {
+		if heap, err := sys.OfGoHeap(sys.BytesAt(at, 1)); err != nil || heap {
+			return fmt.Errorf("it is memory of the Go heap, which must not be watched: %w", errors.Join(ErrMonitor, err))
+		}
+	}
+	return nil
 }
 
 // outdate has those who watched what lay in a range before not take it for that once it is watched again. Mostly it is what lay there: then one
