@@ -194,6 +194,63 @@ func TestUserfaultEnds(t *testing.T) {
 	}
 }
 
+// TestUserfaultCloseLetsGo closes one of which there is a copy, as the child of a fork has it: who gives back memory that is watched still does not
+// wait for a reader that is no more.
+func TestUserfaultCloseLetsGo(t *testing.T) {
+	testutil.Require(t, testutil.Capability{Name: "userfaultfd with write protection", Probe: CanUserfault, Fixed: true})
+	wake, err := NewEventfd(Features{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wake.Close()
+	u, err := NewUserfault(EventWords{Begun: new(uint64), Done: new(uint64), Slots: make([]uint64, 2*16), Wake: wake})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := unix.Dup(u.fd.Int())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(child)
+	file, err := Memfd(MemfdConfig{Name: "weft test", Size: int64(osPageSize)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	page := uint64(osPageSize)
+	var list []*Anonymous
+	for _, do := range []func(m *Anonymous) error{
+		func(*Anonymous) error { return nil },
+		func(m *Anonymous) error { return m.Move() },
+		func(m *Anonymous) error {
+			at := Address(m.Bytes()) + page
+			_, err := unix.MmapPtr(file.Int(), 0, pointer(at), uintptr(page), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_FIXED)
+			return err
+		},
+	} {
+		m, err := MapAnonymous(3 * osPageSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Bytes()[0] = 1
+		if err := u.Watch(Address(m.Bytes()), 3*page); err != nil {
+			t.Fatal(err)
+		}
+		if err := do(m); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, m)
+	}
+	if err := u.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, m := range list {
+		if err := m.Close(); err != nil { // or it waits until the test is killed
+			t.Error(err)
+		}
+	}
+}
+
 // rawUnmap unmaps as the Go runtime does, and programs without a C library: the processor of Go's is not given back meanwhile.
 func rawUnmap(m *Anonymous) error {
 	b := m.bytes

@@ -195,8 +195,25 @@ func (u *Userfault) Watched(addr, n uint64) (is, busy bool) {
 // End makes the thread end as if the kernel had failed it with an error, for tests of what happens then. It does not wait.
 func (u *Userfault) End() error { return Eventfd{u.stop}.Ring() }
 
-// Close ends the thread and has waited for its end.
+// letGo ends the watch of what is watched still: memory that was moved is so at its new place, and so are the rests of a range that could not be
+// unwatched, since a file was mapped into it. The child of a fork that runs no other program has a copy of the descriptor, so that closing it
+// would not let go of who gives such memory back: nobody would read his event, and he would wait for ever.
+func (u *Userfault) letGo() {
+	list, err := Mappings()
+	if err != nil {
+		return // then there is mostly nothing to do
+	}
+	for _, m := range list {
+		is, busy := u.Watched(m.Addr, m.Len)
+		if (is || busy) && u.Watch(m.Addr, m.Len) == nil { // what another userfaultfd watches is refused, and stays that one's
+			_ = u.Unwatch(m.Addr, m.Len)
+		}
+	}
+}
+
+// Close ends all watches and the thread, and has waited for its end.
 func (u *Userfault) Close() error {
+	u.letGo()
 	err := Eventfd{u.stop}.Ring()
 	c := u.control
 	for t := atomic.LoadUint32(&c.thread); t != 0; t = atomic.LoadUint32(&c.thread) {
