@@ -217,7 +217,7 @@ func (p *observed) Close() {
 	p.a.events.want(p.r, -1)
 }
 
-var errMixed = errors.New("it is memory of several classes, or not mapped")
+var errMixed = errors.New("it is memory of several classes, or not all of it is mapped")
 
 // classLooks is how often the list of mappings is read: what others map and unmap meanwhile may push an entry out of it.
 const classLooks = 4
@@ -229,7 +229,7 @@ func classOf(r Range) (class Memory, err error) {
 	for range classLooks {
 		var list []sys.MappingInfo
 		if list, err = mappingsOf(r.Addr, r.Len); err == nil {
-			class, err = classOfAll(list)
+			class, err = classOfAll(list, r)
 		}
 		if err == nil || errors.Is(err, ErrDevice) {
 			break
@@ -238,19 +238,20 @@ func classOf(r Range) (class Memory, err error) {
 	return class, err
 }
 
-func classOfAll(list []sys.MappingInfo) (Memory, error) {
-	class := numMemories
+// classOfAll is the class of what is mapped in a range, by address. Of a hole nothing is told when memory comes to lie there, so there must be none.
+func classOfAll(list []sys.MappingInfo, r Range) (Memory, error) {
+	class, upTo := numMemories, r.Addr
 	for _, m := range list {
 		if ofDevice(m) {
 			return 0, fmt.Errorf("%s: %w", m.File, ErrDevice)
 		}
 		c := classify(m)
-		if class != numMemories && c != class {
+		if class != numMemories && c != class || m.Addr > upTo {
 			return 0, errMixed
 		}
-		class = c
+		class, upTo = c, m.Addr+m.Len
 	}
-	if class == numMemories {
+	if upTo < r.End() {
 		return 0, errMixed
 	}
 	return class, nil

@@ -1,6 +1,7 @@
 package memmon
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -209,4 +210,30 @@ func TestUserfaultIntoTheGoHeap(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Close()
+}
+
+// TestHoleIsNotAnswered has a range of which a page is not mapped: its monitor is told nothing when memory comes to lie there.
+func TestHoleIsNotAnswered(t *testing.T) {
+	a := withUserfault(t)
+	for hole := range 3 {
+		m := pages(t, 3)
+		b := m.Bytes()
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			if i == hole {
+				continue
+			}
+			part, taken, err := claim(RangeOf(b).Addr + uint64(i*pageSize))
+			if err != nil || taken {
+				t.Fatal(taken, err)
+			}
+			defer part.Close()
+		}
+		if p, err := a.Prove(Mapped(b, nil)); !errors.Is(err, ErrUnanswered) {
+			t.Errorf("page %d is not mapped, and there is a proof: %v", hole, err)
+			p.Close()
+		}
+	}
 }
