@@ -39,7 +39,7 @@ func (*userfault) Coverage() Coverage {
 		Events:  []Event{Unmap, MapOver, MoveAway, DontNeed, Free, Remove, Break},
 		Callers: []Caller{Library, Raw},
 		Classes: []Memory{Private, Data},
-		Note:    "a hit asks the kernel: about 1 µs for small ranges, 20 µs for 1 MiB",
+		Note:    "a hit asks the kernel: about 1 µs for small ranges, 20 µs for 1 MiB; it is not told of madvise(GUARD_INSTALL), of kernels from 6.13 on",
 	}
 }
 

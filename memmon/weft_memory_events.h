@@ -4,8 +4,8 @@
  *
  *	weft_events_open();            once, at start: finds the page of events of this process, or makes it. 0, or an errno
  *	weft_events_post(addr, bytes); each time, BEFORE the memory goes (munmap, mremap away or smaller, mmap with MAP_FIXED
- *	                               over it, madvise DONTNEED FREE REMOVE, brk down, shmdt), and if you can once more AFTER it has
- *	                               gone: what another thread has registered in between is of the old pages
+ *	                               over it, madvise DONTNEED FREE REMOVE GUARD_INSTALL, brk down, shmdt), and if you can once more
+ *	                               AFTER it has gone: what another thread has registered in between is of the old pages
  *	weft_events_prove();           after the hooks are in place: has pages go through them in each way, and notes which were posted. 0, or
  *	                               an errno (EPROTO: not even munmap was). Weft takes the word of hooks in C only for what this
  *	                               has seen, or what a probe of its own has (memmon.MailboxConfig): hooks that were there may have
