@@ -21,7 +21,8 @@
  * through hooks that post, nor end in a post of what they are told (who posts what UCX tells must not have UCX told). errno is kept.
  * Before weft_events_open, and in the child of a fork, it does nothing.
  *
- * It is one header: each library that includes it has its own pointer to the one page of the process. Linux, GCC or Clang, C99 or C++, with _GNU_SOURCE.
+ * It is one header: each library that includes it, in as many of its files as it likes, has its own pointer to the one page of the process. Linux, GCC or
+ * Clang, C99 or C++, with _GNU_SOURCE.
  * The layout is that of memmon/events.go.
  */
 #ifndef WEFT_MEMORY_EVENTS_H
@@ -86,8 +87,8 @@ struct weft_events {
 typedef char weft_events_layout[offsetof(struct weft_events, done) == 128 && offsetof(struct weft_events, wanted) == 256 &&
 				offsetof(struct weft_events, slot) == 16384 && sizeof(struct weft_events_slot) == 32 ? 1 : -1];
 
-/* The page, for this library. */
-static struct weft_events *weft_events_page;
+/* The page, for all files of this library: the linker makes one of what they define, and shows it to no other library. */
+__attribute__((weak, visibility("hidden"))) struct weft_events *weft_events_page;
 
 static void weft_events_in_child(void)
 {
