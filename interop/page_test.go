@@ -33,3 +33,6 @@ func TestPageOfAllFiles(t *testing.T) {
 	post := usesHeader(t, "post.c", "post.o", "-c")
 	runsWell(t, usesHeader(t, "files.c", "files", "-x", "none", post))
 }
+
+// TestPageOfHint has the kernel take the address for a hint, as those before 4.17 do.
+func TestPageOfHint(t *testing.T) { runsWell(t, usesHeader(t, "hint.c", "hint")) }

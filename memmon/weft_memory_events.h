@@ -149,16 +149,17 @@ static inline int weft_events_open(void)
 			e->slots = WEFT_EVENTS_SLOTS;
 			e->process = (uint64_t)getpid();
 			__atomic_store_n(&e->magic, WEFT_EVENTS_MAGIC, __ATOMIC_RELEASE);
-		} else if (got != MAP_FAILED) { /* a kernel that does not know the flag: the address was a hint */
-			munmap(got, sizeof *e);
+		} else if (got == MAP_FAILED && errno != EEXIST) {
 			continue;
-		} else if (errno != EEXIST) {
-			continue;
-		} else if ((named = weft_events_named((uintptr_t)at)) < 0) {
-			err = errno;
-			break;
-		} else if (!named || !weft_events_usable(e)) {
-			continue;
+		} else {
+			if (got != MAP_FAILED) /* a kernel before 4.17 does not know the flag: the address was a hint, and something lies there */
+				munmap(got, sizeof *e);
+			if ((named = weft_events_named((uintptr_t)at)) < 0) {
+				err = errno;
+				break;
+			}
+			if (!named || !weft_events_usable(e))
+				continue;
 		}
 		pthread_atfork(NULL, NULL, weft_events_in_child);
 		weft_events_page = e;
