@@ -16,10 +16,16 @@
  *	                               posted from C; memmon.Arbiter.Export tells what Go takes away
  *
  * weft_events_post may be called by any thread, in any place: inside of malloc and free, in a signal handler, while another post is
- * interrupted. It takes no lock, allocates nothing, and calls nothing but write(2), to an event descriptor that does not
- * block, when Weft watches memory near by, and those who have subscribed, of whom the same is asked: they must not take memory away
+ * interrupted. It takes no lock, allocates nothing, and calls nothing but, when Weft watches memory near by, fstat(2) and write(2) of an event
+ * descriptor that does not block, and those who have subscribed, of whom the same is asked: they must not take memory away
  * through hooks that post, nor end in a post of what they are told (who posts what UCX tells must not have UCX told). errno is kept.
- * Before weft_events_open, and in the child of a fork, it does nothing.
+ * Before weft_events_open, and in the child of a fork, it does nothing (in one of _Fork or clone, which call no handlers, it posts to the parent).
+ *
+ * Weft's event descriptor is for the life of the process. A program that closes descriptors which are not its own (close_range, closefrom, a
+ * daemon's loop) ends the waking: what is registered of dead memory is then given back at its next use. If the program gets the number again for an
+ * event descriptor of its own, that one is rung; files, pipes and sockets are left alone.
+ *
+ * weft_events_prove moves the end of the data segment up and down: meanwhile no other thread may call malloc or sbrk.
  *
  * It is one header: each library that includes it, in as many of its files as it likes, has its own pointer to the one page of the process. Linux, GCC or
  * Clang, C99 or C++, with _GNU_SOURCE.
@@ -38,6 +44,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -221,11 +228,17 @@ static inline int weft_events_touch(struct weft_events *e, uint64_t from, size_t
 	return watched;
 }
 
-/* Wakes Weft, so that it may clean up. */
+/*
+ * Wakes Weft, so that it may clean up. The descriptor is only a number, and who closes all that he finds may get it for a file of his own: so it is
+ * looked at first. Event descriptors are of no type of file.
+ */
 static inline void weft_events_wake(struct weft_events *e)
 {
 	uint64_t wake = __atomic_load_n(&e->wake, __ATOMIC_RELAXED), one = 1;
-	if (wake && syscall(SYS_write, (int)(wake - 1), &one, sizeof one) < 0) { /* full: it is rung */
+	struct stat is;
+	if (!wake || fstat((int)(wake - 1), &is) != 0 || (is.st_mode & S_IFMT) != 0)
+		return;
+	if (syscall(SYS_write, (int)(wake - 1), &one, sizeof one) < 0) { /* full: it is rung */
 	}
 }
 
