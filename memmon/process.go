@@ -19,7 +19,7 @@ var process = sync.OnceValue(func() *Arbiter {
 	}
 	a, heapErr := NewArbiter()
 	if heapErr != nil { // no descriptor either: hooks in C can tell nothing, and nobody is woken; hits see what Go tells
-		a = &Arbiter{events: &events{w: make([]uint64, eventsWords)}}
+		a = &Arbiter{events: deafEvents()}
 	}
 	a.alone = err
 	return a
