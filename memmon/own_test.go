@@ -35,3 +35,19 @@ func TestProveKindsOfPrograms(t *testing.T) {
 		t.Error("valid although the object is dead")
 	}
 }
+
+// TestHeapIsNotTheMonitors has memory of the heap passed off as mapped, which no monitor can answer for.
+func TestHeapIsNotTheMonitors(t *testing.T) {
+	a, f := testArbiter(t), newFake()
+	if err := a.Import(f); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Attach(ignore, nil)()
+	b := make([]byte, 1<<20)
+	for i := range b { // all of it is there
+		b[i] = 1
+	}
+	if _, err := a.Prove(Mapped(b, nil)); !errors.Is(err, ErrUnanswered) || f.open != 0 {
+		t.Errorf("%v; %d watches are open", err, f.open)
+	}
+}

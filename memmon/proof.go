@@ -104,6 +104,10 @@ func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
 	if s == nil || len(b) == 0 {
 		return nil, fmt.Errorf("no monitor: %w", ErrUnanswered)
 	}
+	// The runtime gives pages of its heap back by calls of its own, of which hooks in the C library know nothing.
+	if is, err := sys.OfGoHeap(b); is || err != nil {
+		return nil, fmt.Errorf("memory of the Go heap that is said to be mapped: %w", errors.Join(ErrUnanswered, err))
+	}
 	p, err := a.observe(s, RangeOf(b).Rounded(uint64(pageSize)))
 	if err != nil {
 		return nil, err
