@@ -67,7 +67,7 @@ func (c *Cache[H]) register(k memmon.Kind, b []byte, epoch uint64, why miss, ask
 	var err error
 	if ask {
 		e.why = Kept
-		err = c.prove(e, k)
+		err = c.prove(e, k, b)
 	}
 	if err == nil {
 		err = c.pin(e, k, b)
@@ -106,8 +106,9 @@ func (c *Cache[H]) giveBack(e *entry[H], r Registration[H], err error) (Registra
 	return r, err
 }
 
-// prove asks who answers for the memory, before it is registered.
-func (c *Cache[H]) prove(e *entry[H], k memmon.Kind) (err error) {
+// prove asks who answers for the memory, before it is registered. What the proof says is of b only if that is still the memory: who closes an arena
+// between the two leaves nothing that would change any more.
+func (c *Cache[H]) prove(e *entry[H], k memmon.Kind, b []byte) (err error) {
 	e.proof, err = c.cfg.Arbiter.Prove(k)
 	switch {
 	case errors.Is(err, memmon.ErrUnanswered):
@@ -117,6 +118,8 @@ func (c *Cache[H]) prove(e *entry[H], k memmon.Kind) (err error) {
 		}
 	case err != nil:
 		return err
+	case memmon.RangeOf(k.Bytes()) != memmon.RangeOf(b):
+		return ErrRemapped
 	}
 	if e.why == Kept && !c.cfg.Arbiter.Enabled() {
 		e.why = Disabled
