@@ -157,16 +157,22 @@ func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
 	if !c.reserve(e) {
 		return errNoRoom
 	}
-	e.handle, err = c.registrar.Register(b)
-	if IsShortage(err) {
-		c.logFailure(c.clear(false))
-		e.handle, err = c.registrar.Register(b)
-	}
-	if err != nil {
+	if e.handle, err = c.Register(b); err != nil {
 		c.unreserve(e)
 		return fmt.Errorf("mrcache: register %d bytes at %v: %w", len(b), e.span, err)
 	}
 	return nil
+}
+
+// Register has the registrar register memory, without keeping or counting it: the caller has it deregistered. For want of memory what is idle in
+// the cache is let go, and it is tried once more.
+func (c *Cache[H]) Register(b []byte) (H, error) {
+	h, err := c.registrar.Register(b)
+	if IsShortage(err) {
+		c.logFailure(c.clear(false))
+		h, err = c.registrar.Register(b)
+	}
+	return h, err
 }
 
 // around is what is registered if it can be: whole pages of mapped memory, or a slice of the Go heap up to its capacity, which is of the same

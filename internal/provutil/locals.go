@@ -161,7 +161,7 @@ func (l *Locals[H]) Begin(s *provider.Segment, u Use) (Local[H], error) {
 		}
 	default:
 		x.once = true
-		x.Handle, err = l.c.Registrar.Register(s.Bytes)
+		x.Handle, err = l.cache.Register(s.Bytes)
 	}
 	if err != nil {
 		return Local[H]{}, fmt.Errorf("registering %d bytes of local memory: %w", len(s.Bytes), asFabric(err))
