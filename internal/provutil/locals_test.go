@@ -154,6 +154,16 @@ func TestLocalsRefuse(t *testing.T) {
 	if _, err := l.Begin(&provider.Segment{Bytes: someGlobal[:], Kind: memmon.HeapBytes(someGlobal[:])}, ReadLocal); !errors.Is(err, provider.ErrInvalid) {
 		t.Errorf("a global as heap: %v", err)
 	}
+	b := make([]byte, 300)
+	for _, s := range []provider.Segment{{Bytes: b[:100]}, {Bytes: b[150:250]}, {Bytes: make([]byte, 300)}} {
+		s.Kind = memmon.HeapBytes(b[100:200:200])
+		if _, err := l.Begin(&s, WriteLocal); !errors.Is(err, provider.ErrInvalid) {
+			t.Errorf("bytes that are not of their kind: %v", err)
+		}
+	}
+	if n := l.Stats().InUse; n != 0 {
+		t.Errorf("%d registrations are in use", n)
+	}
 	d.shortage = true
 	if _, err := l.Begin(&provider.Segment{Bytes: make([]byte, 100)}, ReadLocal); !errors.Is(err, provider.ErrNoMemory) || !errors.Is(err, syscall.ENOMEM) {
 		t.Errorf("out of memory: %v", err)
