@@ -1,6 +1,10 @@
 package memmon
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/weft-fabric/weft/internal/sys"
+)
 
 // TestNoDescriptor is an arbiter of a process that had no descriptor left when it was made: nobody is woken, and all else works.
 func TestNoDescriptor(t *testing.T) {
@@ -22,5 +26,34 @@ func TestNoDescriptor(t *testing.T) {
 	detach()
 	if err := a.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFoundPageWithoutDescriptor finds a page whose descriptor somebody has closed: it is the one that others post to, nevertheless.
+func TestFoundPageWithoutDescriptor(t *testing.T) {
+	m, err := sys.MapAnonymous(eventsBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	first, err := eventsOf(m.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.format(); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.wake.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := foundEvents(m.Bytes())
+	if err != nil || !second.others {
+		t.Fatal(err)
+	}
+	r := Range{1 << 40, 1}
+	before := second.start(r)
+	first.post(r)
+	if _, a := second.look(before, r); a != changed {
+		t.Error("what is posted is not seen")
 	}
 }

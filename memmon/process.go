@@ -91,5 +91,8 @@ func foundEvents(b []byte) (*events, error) {
 		return nil, errNoPlace
 	}
 	e.others = true
-	return e, e.shareWake()
+	if err := e.shareWake(); err != nil { // nobody is woken, and hits see all that is posted: a page of our own would be one that nobody else posts to
+		e.wake = noWake()
+	}
+	return e, nil
 }
