@@ -83,6 +83,9 @@ func (a *Arbiter) Import(m Monitor) error {
 	if m == nil {
 		return fmt.Errorf("memmon: import: no monitor: %w", ErrMonitor)
 	}
+	if box, ok := m.(*mailbox); ok && box.e != a.events { // its probes would be seen, and nothing that is told there later
+		return fmt.Errorf("memmon: import: %s is of another arbiter: %w", m.Name(), ErrMonitor)
+	}
 	return a.install(m, true)
 }
 
