@@ -3,6 +3,7 @@ package memmon
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -76,5 +77,20 @@ func TestBrokenMonitorIsNotInstalled(t *testing.T) {
 	}()
 	if err := a.Import(newFake()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUnknownCoverage has a monitor say things of a later version: it serves, and says so.
+func TestUnknownCoverage(t *testing.T) {
+	a, f := testArbiter(t), newFake()
+	f.coverage.Callers = append(f.coverage.Callers, numCallers)
+	f.coverage.Classes = append(f.coverage.Classes, numMemories)
+	f.coverage.Events = append(slices.Clone(f.coverage.Events), numEvents, 255)
+	if err := a.Import(f); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Attach(ignore, nil)()
+	if s := a.Status(); s.State != Running || !strings.Contains(s.Coverage.String(), "unknown callers") {
+		t.Errorf("%+v", s)
 	}
 }
