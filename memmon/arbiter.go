@@ -77,15 +77,23 @@ func (a *Arbiter) Choose(name string) error {
 }
 
 // Import makes another middleware's monitor the one that serves. It fails with [ErrImported] if that was done before, and with [ErrInUse] when it is
-// too late: a cache is attached.
+// too late: a cache is attached. The monitor's methods must not call Choose, FromEnv, Import, Attach, a detach or Close of the arbiter, which wait for
+// them, nor close a cache; all else they may.
 func (a *Arbiter) Import(m Monitor) error {
 	if m == nil {
 		return fmt.Errorf("memmon: import: no monitor: %w", ErrMonitor)
+	}
+	if box, ok := m.(*mailbox); ok && box.e != a.events { // its probes would be seen, and nothing that is told there later
+		return fmt.Errorf("memmon: import: %s is of another arbiter: %w", m.Name(), ErrMonitor)
 	}
 	return a.install(m, true)
 }
 
 func (a *Arbiter) install(m Monitor, imported bool) error {
+	status := Status{Monitor: nameOf(m), Imported: imported} // asked first: a monitor may ask for the status, and one that is broken is not installed
+	if m != nil {
+		status.Coverage = m.Coverage()
+	}
 	a.turn.Lock()
 	defer a.turn.Unlock()
 	switch {
@@ -97,10 +105,8 @@ func (a *Arbiter) install(m Monitor, imported bool) error {
 	a.monitor, a.imported = m, imported
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.status = Status{Monitor: nameOf(m), Imported: imported, Hooks: a.status.Hooks, HooksErr: a.status.HooksErr}
-	if m != nil {
-		a.status.Coverage = m.Coverage()
-	}
+	status.Hooks, status.HooksErr = a.status.Hooks, a.status.HooksErr
+	a.status = status
 	return nil
 }
 

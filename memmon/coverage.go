@@ -78,7 +78,12 @@ const (
 )
 
 // String is for people.
-func (c Caller) String() string { return [...]string{"the C library", "raw system calls"}[c] }
+func (c Caller) String() string {
+	if c < numCallers {
+		return [numCallers]string{"the C library", "raw system calls"}[c]
+	}
+	return "unknown callers"
+}
 
 // can lists what can happen to memory of each class.
 var can = [numMemories][]Event{

@@ -66,6 +66,12 @@ func newEventsOf(slots int) (*events, error) {
 	return e, e.format()
 }
 
+// deafEvents are a page in memory of the heap with no descriptor that could wake somebody.
+func deafEvents() *events { return &events{w: make([]uint64, eventsWords), wake: noWake()} }
+
+// noWake is a descriptor that is closed from the beginning.
+func noWake() sys.Eventfd { return sys.Eventfd{FD: new(sys.FD)} }
+
 // format writes the head. The magic comes last: then it is a page of events.
 func (e *events) format() (err error) {
 	if e.wake, err = sys.NewEventfd(sys.Features{}); err != nil {

@@ -10,7 +10,8 @@ type Kind interface {
 	// Generation changes when the memory no longer is what it was: unmapped, mapped anew, given back. What
 	// was registered under another number is dead.
 	Generation() uint64
-	// source is who answers for the memory: two kinds with the same one are the same memory where they overlap. It can be compared.
+	// source is who answers for the memory: two kinds with the same one are the same memory where they overlap. It can be compared. It is what
+	// decides, not the type: programs can have types of their own in which one of these is embedded.
 	source() any
 }
 
@@ -38,11 +39,11 @@ type Owner interface {
 	Generation() uint64
 }
 
-// Mapped is memory that owner mapped or got from C. Without an owner (or with one that cannot be compared) the monitor of the process has
+// Mapped is memory that owner mapped or got from C. Without an owner (or with a nil pointer, or one that cannot be compared) the monitor of the process has
 // to see it go: a cache keeps a registration if that can see all that may happen to it, else it is for one operation. A domain's Register,
 // which asks for as long as the registration lives, refuses memory without an owner.
 func Mapped(b []byte, owner Owner) Kind {
-	if owner == nil || !reflect.ValueOf(owner).Comparable() {
+	if v := reflect.ValueOf(owner); owner == nil || !v.Comparable() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return watched(b)
 	}
 	return mapped{b, owner}
@@ -66,14 +67,12 @@ func (w watched) source() any        { return ofMonitor{} }
 // Lasting says whether memory stays what it is as long as it is held: its generation never changes, so that who has
 // looked once need not look again.
 func Lasting(k Kind) bool {
-	_, ok := k.(heap)
-	return ok
+	return k != nil && k.source() == ofHeap{}
 }
 
 // Answered says whether the kind itself can be asked for as long as the memory is used: all but memory without an owner.
 func Answered(k Kind) bool {
-	_, ok := k.(watched)
-	return k != nil && !ok
+	return k != nil && k.source() != ofMonitor{}
 }
 
 // Same says whether the same one answers for both.

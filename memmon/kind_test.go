@@ -16,6 +16,9 @@ type sometimes struct{ what any }
 
 func (sometimes) Generation() uint64 { return 1 }
 
+// named is a kind of a program's own: it must not be taken for memory of which somebody answers.
+type named struct{ Kind }
+
 func TestKinds(t *testing.T) {
 	b := []byte("some bytes")
 	own := owner(1)
@@ -29,7 +32,7 @@ func TestKinds(t *testing.T) {
 	if h := HeapBytes(b); &h.Bytes()[0] != &b[0] || h.Generation() != 0 {
 		t.Errorf("heap memory is %q of generation %d", h.Bytes(), h.Generation())
 	}
-	for _, n := range []Kind{Mapped(b, nil), Mapped(b, loose{}), Mapped(b, sometimes{[]int{1}})} {
+	for _, n := range []Kind{Mapped(b, nil), Mapped(b, loose{}), Mapped(b, sometimes{[]int{1}}), Mapped(b, (*owner)(nil)), named{Mapped(b, nil)}} {
 		if string(n.Bytes()) != string(b) || n.Generation() != 0 || Answered(n) {
 			t.Errorf("memory that nobody answers for is %q of generation %d, answered: %v", n.Bytes(), n.Generation(), Answered(n))
 		}
@@ -37,7 +40,7 @@ func TestKinds(t *testing.T) {
 }
 
 func TestLasting(t *testing.T) {
-	if !Lasting(HeapBytes(make([]byte, 1))) {
+	if !Lasting(HeapBytes(make([]byte, 1))) || !Lasting(named{HeapBytes(make([]byte, 1))}) {
 		t.Error("memory of the heap lasts as long as it is held")
 	}
 	if own := owner(1); Lasting(Mapped(make([]byte, 1), &own)) || Lasting(nil) {

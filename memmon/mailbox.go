@@ -17,7 +17,7 @@ type MailboxConfig struct {
 	Probe func(Event) (Range, error)
 }
 
-// Mailbox is a monitor, to be imported, of those who post events: hooks in C by weft_memory_events.h, Go by [Arbiter.Notify]. Everybody
+// Mailbox is a monitor, to be imported by this arbiter, of those who post events: hooks in C by weft_memory_events.h, Go by [Arbiter.Notify]. Everybody
 // may post at any time; what the monitor adds is the word that everything is posted.
 func (a *Arbiter) Mailbox(c MailboxConfig) Monitor { return &mailbox{c, a.events} }
 

@@ -66,6 +66,17 @@ func TestMailbox(t *testing.T) {
 	}
 }
 
+// TestMailboxOfAnother is imported by an arbiter that does not look into it.
+func TestMailboxOfAnother(t *testing.T) {
+	a, other := testArbiter(t), testArbiter(t)
+	if err := a.Import(other.Mailbox(MailboxConfig{})); !errors.Is(err, ErrMonitor) {
+		t.Errorf("imported: %v", err)
+	}
+	if err := a.Import(a.Mailbox(MailboxConfig{})); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestProbeOfOldEvents has a poster stop in the middle, and after it the page of a probe be told of that lay there before.
 func TestProbeOfOldEvents(t *testing.T) {
 	a, gone := testArbiter(t), Range{1 << 40, 4096}

@@ -2,7 +2,8 @@ package memmon
 
 // Monitor sees memory of this process go away. One serves the process, see [Arbiter].
 //
-// Other middleware that watches memory implements it, and is imported.
+// Other middleware that watches memory implements it, and is imported. Its methods may ask the arbiter (Status, Notify, Prove, Flush), but not change
+// what serves, nor attach or detach: see [Arbiter.Import].
 type Monitor interface {
 	// Name is how people call it: "userfaultfd".
 	Name() string

@@ -19,7 +19,7 @@ var process = sync.OnceValue(func() *Arbiter {
 	}
 	a, heapErr := NewArbiter()
 	if heapErr != nil { // no descriptor either: hooks in C can tell nothing, and nobody is woken; hits see what Go tells
-		a = &Arbiter{events: &events{w: make([]uint64, eventsWords)}}
+		a = &Arbiter{events: deafEvents()}
 	}
 	a.alone = err
 	return a
@@ -91,5 +91,8 @@ func foundEvents(b []byte) (*events, error) {
 		return nil, errNoPlace
 	}
 	e.others = true
-	return e, e.shareWake()
+	if err := e.shareWake(); err != nil { // nobody is woken, and hits see all that is posted: a page of our own would be one that nobody else posts to
+		e.wake = noWake()
+	}
+	return e, nil
 }

@@ -30,17 +30,18 @@ type Proof interface {
 //
 // It fails with [ErrNotHeap], with [ErrDevice] for memory of a device that a monitor was asked for, and with [ErrUnanswered] where nobody can tell: such memory is not to be cached.
 func (a *Arbiter) Prove(k Kind) (Proof, error) {
-	switch k := k.(type) {
-	case heap:
-		return a.proveHeap(k)
-	case watched:
-		return a.proveWatched(k)
-	case mapped:
-		return &numbered{k.owner, k.owner.Generation()}, nil
-	case nil:
+	if k == nil {
 		return nil, ErrUnanswered
 	}
-	return &numbered{k, k.Generation()}, nil
+	switch who := k.source().(type) {
+	case ofHeap:
+		return a.proveHeap(k.Bytes())
+	case ofMonitor:
+		return a.proveWatched(k.Bytes())
+	case Owner:
+		return &numbered{who, who.Generation()}, nil
+	}
+	return nil, ErrUnanswered
 }
 
 // numbered is the proof of memory whose owner has a number.
@@ -102,6 +103,10 @@ func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
 	s := a.serving.Load()
 	if s == nil || len(b) == 0 {
 		return nil, fmt.Errorf("no monitor: %w", ErrUnanswered)
+	}
+	// The runtime gives pages of its heap back by calls of its own, of which hooks in the C library know nothing.
+	if is, err := sys.OfGoHeap(b); is || err != nil {
+		return nil, fmt.Errorf("memory of the Go heap that is said to be mapped: %w", errors.Join(ErrUnanswered, err))
 	}
 	p, err := a.observe(s, RangeOf(b).Rounded(uint64(pageSize)))
 	if err != nil {

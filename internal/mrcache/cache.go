@@ -120,7 +120,7 @@ func (c *Cache[H]) find(k memmon.Kind, want memmon.Range, epoch uint64) (Registr
 			if e == nil || !e.span.Contains(want) || e.source != source || !e.hit() {
 				continue
 			}
-			if e.epoch == epoch {
+			if e.epoch >= epoch { // a newer one was registered since the caller asked
 				if held, ok := e.proof.Hold(); ok {
 					return Registration[H]{c, e, held, true}, nil
 				}

@@ -14,6 +14,8 @@ const (
 	dead   uint64 = 1 << 24
 	recent uint64 = 1 << 25
 	oneHit uint64 = 1 << 26
+
+	allHits = ^uint64(0) / oneHit // the number of hits begins anew after as many
 )
 
 // entry is a registration. What a hit reads comes first.
@@ -54,21 +56,28 @@ func (e *entry[H]) begin(mark uint64) bool {
 	}
 }
 
-// hits is how many there have been.
-func (e *entry[H]) hits() uint64 { return e.state.Load() / oneHit }
+// newHits is how many there have been since it was asked last. The cache's mu guards it.
+func (e *entry[H]) newHits() uint64 {
+	n := (e.state.Load()/oneHit - e.counted) & allHits
+	e.counted += n
+	return n
+}
 
 // unuse ends a use. True: it was the last one of a dead entry, which is the caller's to bury.
-func (e *entry[H]) unuse() bool { return e.end(0) }
+func (e *entry[H]) unuse() bool { return e.end(0)&(dead|users) == dead }
 
-// unhit is unuse of a hit.
-func (e *entry[H]) unhit() bool { return e.end(oneHit) }
+// unhit is unuse of a hit; died says that the entry is dead.
+func (e *entry[H]) unhit() (died, last bool) {
+	s := e.end(oneHit)
+	return s&dead != 0, s&(dead|users) == dead
+}
 
-func (e *entry[H]) end(more uint64) bool {
+func (e *entry[H]) end(more uint64) uint64 {
 	s := e.state.Add(more - 1)
 	if invariants.Enabled {
 		invariants.Checkf(s&users != users, "mrcache: a registration was released twice")
 	}
-	return s&(dead|users) == dead
+	return s
 }
 
 // die makes the entry dead. idle: nobody uses it, so that it is the caller's to bury.

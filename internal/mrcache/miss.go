@@ -67,7 +67,7 @@ func (c *Cache[H]) register(k memmon.Kind, b []byte, epoch uint64, why miss, ask
 	var err error
 	if ask {
 		e.why = Kept
-		err = c.prove(e, k)
+		err = c.prove(e, k, b)
 	}
 	if err == nil {
 		err = c.pin(e, k, b)
@@ -106,8 +106,9 @@ func (c *Cache[H]) giveBack(e *entry[H], r Registration[H], err error) (Registra
 	return r, err
 }
 
-// prove asks who answers for the memory, before it is registered.
-func (c *Cache[H]) prove(e *entry[H], k memmon.Kind) (err error) {
+// prove asks who answers for the memory, before it is registered. What the proof says is of b only if that is still the memory: who closes an arena
+// between the two leaves nothing that would change any more.
+func (c *Cache[H]) prove(e *entry[H], k memmon.Kind, b []byte) (err error) {
 	e.proof, err = c.cfg.Arbiter.Prove(k)
 	switch {
 	case errors.Is(err, memmon.ErrUnanswered):
@@ -117,6 +118,8 @@ func (c *Cache[H]) prove(e *entry[H], k memmon.Kind) (err error) {
 		}
 	case err != nil:
 		return err
+	case memmon.RangeOf(k.Bytes()) != memmon.RangeOf(b):
+		return ErrRemapped
 	}
 	if e.why == Kept && !c.cfg.Arbiter.Enabled() {
 		e.why = Disabled
@@ -154,16 +157,22 @@ func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
 	if !c.reserve(e) {
 		return errNoRoom
 	}
-	e.handle, err = c.registrar.Register(b)
-	if IsShortage(err) {
-		c.logFailure(c.clear(false))
-		e.handle, err = c.registrar.Register(b)
-	}
-	if err != nil {
+	if e.handle, err = c.Register(b); err != nil {
 		c.unreserve(e)
 		return fmt.Errorf("mrcache: register %d bytes at %v: %w", len(b), e.span, err)
 	}
 	return nil
+}
+
+// Register has the registrar register memory, without keeping or counting it: the caller has it deregistered. For want of memory what is idle in
+// the cache is let go, and it is tried once more.
+func (c *Cache[H]) Register(b []byte) (H, error) {
+	h, err := c.registrar.Register(b)
+	if IsShortage(err) {
+		c.logFailure(c.clear(false))
+		h, err = c.registrar.Register(b)
+	}
+	return h, err
 }
 
 // around is what is registered if it can be: whole pages of mapped memory, or a slice of the Go heap up to its capacity, which is of the same

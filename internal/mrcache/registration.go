@@ -49,7 +49,13 @@ func (r *Registration[H]) Release() error {
 	}
 	if !hit {
 		c.unuse(e)
-	} else if e.unhit() {
+		return err
+	}
+	died, last := e.unhit()
+	if died {
+		c.countLate(e)
+	}
+	if last {
 		c.bury(e)
 	}
 	return err

@@ -45,9 +45,14 @@ func (c *Cache[H]) Stats() Stats {
 
 // countHits adds what is new of the hits that an entry has counted itself. The caller has mu.
 func (c *Cache[H]) countHits(e *entry[H]) {
-	n := e.hits()
-	c.stats.Hits += n - e.counted
-	e.counted = n
+	c.stats.Hits += e.newHits()
+}
+
+// countLate counts the hits of an entry that Stats does not find any more.
+func (c *Cache[H]) countLate(e *entry[H]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.countHits(e)
 }
 
 // count counts a miss.

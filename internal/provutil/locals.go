@@ -161,7 +161,7 @@ func (l *Locals[H]) Begin(s *provider.Segment, u Use) (Local[H], error) {
 		}
 	default:
 		x.once = true
-		x.Handle, err = l.c.Registrar.Register(s.Bytes)
+		x.Handle, err = l.cache.Register(s.Bytes)
 	}
 	if err != nil {
 		return Local[H]{}, fmt.Errorf("registering %d bytes of local memory: %w", len(s.Bytes), asFabric(err))
@@ -173,8 +173,11 @@ func (x *Local[H]) fromCache(s *provider.Segment) (err error) {
 	if x.kept, err = x.of.cache.Acquire(s.Kind); err != nil {
 		return err
 	}
-	x.Handle = x.kept.Handle()
-	x.Offset = memmon.RangeOf(s.Bytes).Addr - x.kept.Range().Addr
+	all, part := x.kept.Range(), memmon.RangeOf(s.Bytes)
+	if !all.Contains(part) { // the offset would be that of memory that is not registered
+		return errors.Join(fmt.Errorf("%v is not of its Kind, at %v: %w", part, all, provider.ErrInvalid), x.kept.Release())
+	}
+	x.Handle, x.Offset = x.kept.Handle(), part.Addr-all.Addr
 	return nil
 }
 

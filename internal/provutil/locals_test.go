@@ -18,6 +18,7 @@ type desk struct {
 	open     map[*registered]bool
 	made     int
 	shortage bool
+	room     int // for so many registrations; 0: for any number
 }
 
 type registered struct{ b []byte }
@@ -25,7 +26,7 @@ type registered struct{ b []byte }
 func (d *desk) Register(b []byte) (*registered, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.shortage {
+	if d.shortage || d.room > 0 && len(d.open) == d.room {
 		return nil, syscall.ENOMEM
 	}
 	r := &registered{b}
@@ -153,6 +154,16 @@ func TestLocalsRefuse(t *testing.T) {
 	if _, err := l.Begin(&provider.Segment{Bytes: someGlobal[:], Kind: memmon.HeapBytes(someGlobal[:])}, ReadLocal); !errors.Is(err, provider.ErrInvalid) {
 		t.Errorf("a global as heap: %v", err)
 	}
+	b := make([]byte, 300)
+	for _, s := range []provider.Segment{{Bytes: b[:100]}, {Bytes: b[150:250]}, {Bytes: make([]byte, 300)}} {
+		s.Kind = memmon.HeapBytes(b[100:200:200])
+		if _, err := l.Begin(&s, WriteLocal); !errors.Is(err, provider.ErrInvalid) {
+			t.Errorf("bytes that are not of their kind: %v", err)
+		}
+	}
+	if n := l.Stats().InUse; n != 0 {
+		t.Errorf("%d registrations are in use", n)
+	}
 	d.shortage = true
 	if _, err := l.Begin(&provider.Segment{Bytes: make([]byte, 100)}, ReadLocal); !errors.Is(err, provider.ErrNoMemory) || !errors.Is(err, syscall.ENOMEM) {
 		t.Errorf("out of memory: %v", err)
@@ -160,6 +171,30 @@ func TestLocalsRefuse(t *testing.T) {
 	d.shortage = false
 	if x, err := l.Begin(&provider.Segment{}, ReadLocal); err != nil || x.End(0) != nil {
 		t.Errorf("nothing: %v", err)
+	}
+}
+
+// TestLocalsMakeRoom has the device full of what the cache keeps, and raw bytes to register.
+func TestLocalsMakeRoom(t *testing.T) {
+	l, d := locals(t, 1)
+	d.room = len(d.open) + 1
+	b := make([]byte, 100)
+	x, err := l.Begin(&provider.Segment{Bytes: b, Kind: memmon.HeapBytes(b)}, ReadLocal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Begin(&provider.Segment{Bytes: b}, ReadLocal); !errors.Is(err, provider.ErrNoMemory) {
+		t.Errorf("beside what is in use: %v", err)
+	}
+	if err := x.End(0); err != nil {
+		t.Error(err)
+	}
+	raw, err := l.Begin(&provider.Segment{Bytes: b}, ReadLocal)
+	if err != nil {
+		t.Fatalf("beside what is idle: %v", err)
+	}
+	if err := raw.End(0); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,0 +1,96 @@
+package memmon
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// curious is a monitor all of whose methods ask the arbiter whatever they may.
+type curious struct {
+	*fake
+	a *Arbiter
+}
+
+func (m curious) ask() {
+	m.a.Status()
+	m.a.Notify(Range{1, 1})
+	m.a.Flush()
+	m.a.Disable()
+	m.a.Enable()
+	m.a.Export(ignore)()
+	if p, err := m.a.Prove(HeapBytes(make([]byte, 1))); err == nil {
+		p.Close()
+	}
+}
+
+func (m curious) Name() string { m.ask(); return m.fake.Name() }
+
+func (m curious) Coverage() Coverage { m.ask(); return m.fake.Coverage() }
+
+func (m curious) Start(gone func(Range)) error { m.ask(); return m.fake.Start(gone) }
+
+func (m curious) Stop() error { m.ask(); return m.fake.Stop() }
+
+func (m curious) Err() error { return m.fake.Err() } // Status asks it
+
+func (m curious) SelfTest() ([]Event, error) { m.ask(); return m.fake.SelfTest() }
+
+func (m curious) Watch(r Range) (Watch, error) { m.ask(); return m.fake.Watch(r) }
+
+// TestMonitorAsks has a monitor ask the arbiter from inside of each of its methods.
+func TestMonitorAsks(t *testing.T) {
+	a := testArbiter(t)
+	f := newFake()
+	if err := a.Import(curious{f, a}); err != nil {
+		t.Fatal(err)
+	}
+	detach := a.Attach(ignore, nil)
+	p, err := a.Prove(Mapped(pages(t, 1).Bytes(), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	detach()
+	if want := []string{"start", "test", "stop"}; !slices.Equal(f.calls, want) || a.Status().State != Idle {
+		t.Errorf("it heard %v; %+v", f.calls, a.Status())
+	}
+	if err := a.Import(curious{f, a}); !errors.Is(err, ErrImported) {
+		t.Error(err)
+	}
+}
+
+// broken is a monitor that panics when it is asked what it is.
+type broken struct{ Monitor }
+
+// TestBrokenMonitorIsNotInstalled has a program go on after the panic: another monitor can serve.
+func TestBrokenMonitorIsNotInstalled(t *testing.T) {
+	a := testArbiter(t)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("it has a name")
+			}
+		}()
+		_ = a.Import((*broken)(nil))
+	}()
+	if err := a.Import(newFake()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnknownCoverage has a monitor say things of a later version: it serves, and says so.
+func TestUnknownCoverage(t *testing.T) {
+	a, f := testArbiter(t), newFake()
+	f.coverage.Callers = append(f.coverage.Callers, numCallers)
+	f.coverage.Classes = append(f.coverage.Classes, numMemories)
+	f.coverage.Events = append(slices.Clone(f.coverage.Events), numEvents, 255)
+	if err := a.Import(f); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Attach(ignore, nil)()
+	if s := a.Status(); s.State != Running || !strings.Contains(s.Coverage.String(), "unknown callers") {
+		t.Errorf("%+v", s)
+	}
+}
