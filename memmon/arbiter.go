@@ -56,7 +56,7 @@ func NewArbiter() (*Arbiter, error) {
 	return &Arbiter{events: e}, nil
 }
 
-// Close ends an arbiter of NewArbiter, which no cache uses any more.
+// Close ends an arbiter of NewArbiter, which no cache uses any more; with [ErrInUse] if one does. The process's is never closed.
 func (a *Arbiter) Close() error {
 	a.turn.Lock()
 	defer a.turn.Unlock()
@@ -170,7 +170,8 @@ func (a *Arbiter) Flush() {
 func (a *Arbiter) Epoch() uint64 { return a.epoch.Load() }
 
 // Attach adds a cache. gone is called when memory has gone, and with [Everything] at a Flush, from any goroutine: it must neither block nor
-// call the arbiter. The first cache starts the monitor; each has it tested. If it does not work, log (or nobody, if nil) is told, and the cache is used
+// call the arbiter, and is not nil. It may hear of the same memory more than once, and of memory that the cache never had.
+// The first cache starts the monitor; each has it tested. If it does not work, log (or nobody, if nil) is told, and the cache is used
 // without one. The first cache also has hooks of others looked for, and log told. The caller closes its proofs, and then calls detach; the last one stops the monitor.
 func (a *Arbiter) Attach(gone func(Range), log *slog.Logger) (detach func()) {
 	if log == nil {

@@ -21,7 +21,7 @@ type Arena struct {
 	arbiter *Arbiter
 }
 
-// NewArena maps n bytes, rounded up to pages.
+// NewArena maps n bytes, at least one, rounded up to pages.
 func NewArena(n int) (*Arena, error) { return Process().NewArena(n) }
 
 // NewArena is [NewArena] for caches of this arbiter.

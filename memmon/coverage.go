@@ -110,7 +110,7 @@ type Coverage struct {
 }
 
 // Answers says whether the monitor sees all that can happen to memory of a class, whoever does it, and else what it misses. That is never so of memory
-// that other processes can change, whatever a monitor says of itself: only private memory is answered for.
+// that other processes can change, whatever a monitor says of itself: only private memory is answered for. Of a class that it cannot watch (Classes) it misses nothing in particular: false, nil.
 // Without the raw system calls it answers only for memory whose holder promises to use the C library: that is for the program to know
 // who imports such a monitor.
 func (c Coverage) Answers(m Memory) (bool, []Event) {

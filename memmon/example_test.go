@@ -1,6 +1,7 @@
 package memmon_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -74,4 +75,86 @@ func ExampleArbiter_Export() {
 		panic(err)
 	}
 	// Output: 65536 bytes go away
+}
+
+// A cache of one registration: it attaches, has the memory proven before it is registered, and asks at each use.
+func ExampleArbiter_Attach() {
+	arbiter := memmon.Process()
+	detach := arbiter.Attach(func(memmon.Range) {}, nil) // a cache that wakes up here gives dead registrations back early
+	defer detach()
+
+	buffer := make([]byte, 1<<16)
+	epoch := arbiter.Epoch()
+	proof, err := arbiter.Prove(memmon.HeapBytes(buffer)) // and then register buffer with the card
+	if err != nil {
+		panic(err)
+	}
+	defer proof.Close()
+	hit := func() bool {
+		if !arbiter.Enabled() || arbiter.Epoch() != epoch {
+			return false
+		}
+		held, ok := proof.Hold()
+		use(held) // until the operation has ended
+		return ok
+	}
+	fmt.Println("at a use:", hit())
+	arbiter.Flush()
+	fmt.Println("after a flush:", hit())
+	// Output:
+	// at a use: true
+	// after a flush: false
+}
+
+func use(any) {}
+
+// A program that maps and unmaps all of its memory itself is a monitor with little effort: it tells what goes, and shows that it does. Memory
+// then needs no owner.
+func ExampleArbiter_Mailbox() {
+	arbiter, err := memmon.NewArbiter() // of this example alone; a program takes Process()
+	if err != nil {
+		panic(err)
+	}
+	defer arbiter.Close()
+	allocate := func() []byte { return make([]byte, 1<<16) } // a mapping, really
+	free := func(b []byte) {
+		arbiter.Notify(memmon.RangeOf(b))
+		// and then it is unmapped
+	}
+	err = arbiter.Import(arbiter.Mailbox(memmon.MailboxConfig{
+		By: "the pages of this program",
+		Coverage: memmon.Coverage{ // of the other events the program's word is taken: they do not happen to this memory
+			Events:  []memmon.Event{memmon.Unmap, memmon.MapOver, memmon.MoveAway, memmon.DontNeed, memmon.Free},
+			Callers: []memmon.Caller{memmon.Library, memmon.Raw},
+			Classes: []memmon.Memory{memmon.Private},
+		},
+		Probe: func(e memmon.Event) (memmon.Range, error) {
+			if e != memmon.Unmap {
+				return memmon.Range{}, errors.ErrUnsupported
+			}
+			b := allocate()
+			defer free(b)
+			return memmon.RangeOf(b), nil
+		},
+	}))
+	if err != nil {
+		panic(err)
+	}
+	detach := arbiter.Attach(func(memmon.Range) {}, nil)
+	defer detach()
+	fmt.Println(arbiter.Status().Monitor, "is", arbiter.Status().State)
+
+	b := allocate()
+	proof, err := arbiter.Prove(memmon.Mapped(b, nil))
+	if err != nil {
+		panic(err)
+	}
+	defer proof.Close()
+	fmt.Println("before:", proof.Valid())
+	free(b)
+	fmt.Println("after:", proof.Valid())
+	// Output:
+	// mailbox of the pages of this program is running
+	// before: true
+	// after: false
 }

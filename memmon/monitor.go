@@ -33,7 +33,7 @@ type Watch interface {
 // SelfTester is a Monitor that the arbiter's own test does not reach, since it does not see the system calls of Go: it proves itself.
 type SelfTester interface {
 	// SelfTest makes memory go away in the ways that the monitor's Coverage lists, and returns those that a Watch has not seen: memory
-	// that can go in such a way is not cached on the monitor's word. It is asked whenever a cache attaches. An error says that the monitor does not work at
-	// all.
+	// that can go in such a way is not cached on the monitor's word, and if that leaves not even [Private] memory, the monitor does not serve. It is
+	// asked whenever a cache attaches. An error says that the monitor does not work at all.
 	SelfTest() (unseen []Event, err error)
 }

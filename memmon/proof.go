@@ -27,6 +27,7 @@ type Proof interface {
 }
 
 // Prove makes a proof for memory as it is now; a monitor answers only while a cache is attached. Make it before the memory is registered: what happens meanwhile then counts.
+// A proof is of the memory alone: Disable and Flush leave it valid, a cache asks Enabled and compares Epoch.
 //
 // It fails with [ErrNotHeap], with [ErrDevice] for memory of a device that a monitor was asked for, and with [ErrUnanswered] where nobody can tell: such memory is not to be cached.
 func (a *Arbiter) Prove(k Kind) (Proof, error) {

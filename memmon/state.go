@@ -32,7 +32,7 @@ type Status struct {
 	Coverage Coverage // of the monitor
 	Caches   int      // that are attached
 	Events   uint64   // told so far, by anybody
-	Others   bool     // another copy of Weft, or hooks in C that look for Weft, are in the process
+	Others   bool     // another copy of Weft, or hooks in C, were in the process first; of who came later this one does not know
 	Alone    error    // why such cannot find this one; nil: they can
 	Hooks    []string // who has changed memory functions of the C library, a line for each; found when the first cache attached
 	HooksErr error    // why that is not known

@@ -29,12 +29,14 @@ libraries, memory monitors. What can be tried is tried. What is missing or limit
 has a remedy below it.
 
 The exit code is 1 if something is missing that Weft cannot do without: memory files,
-sockets, epoll, and the identities of kernel and network namespace.
+sockets, epoll, and the identities of kernel and network namespace; also if --pid names
+a process that cannot be looked at.
 
 Other libraries hook memory functions of the C library, to hear when memory goes away.
 Two of them in a process make each other deaf. --pid PID says whose hooks there are in a
-process, which has to be the same user's, or any for the superuser. This command is
-static, without C library: in its own process there are none.`,
+process, which has to be the same user's, or any for the superuser. Without it c_library
+is of this command itself. All other checks always are: start it where the program runs,
+with its limits.`,
 		Args: names(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("pid") && opt.pid <= 0 {
@@ -44,7 +46,7 @@ static, without C library: in its own process there are none.`,
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&opt.pid, "pid", 0, "look for hooks in this process")
+	f.IntVar(&opt.pid, "pid", 0, "look for hooks in the process with this number")
 	f.BoolVar(&opt.json, "json", false, "print one JSON object")
 	return cmd
 }
