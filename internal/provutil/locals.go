@@ -121,7 +121,7 @@ func (l *Locals[H]) putBack(b []byte) error {
 	return nil
 }
 
-// Local is a segment that is registered, from Begin to End.
+// Local is a segment that is registered, from Begin to End. Until then it also holds the memory, which the collector does not see a device use.
 type Local[H any] struct {
 	Handle H
 	Offset uint64 // of the segment in what Handle registers, in bytes
@@ -130,7 +130,7 @@ type Local[H any] struct {
 	kept   mrcache.Registration[H]
 	once   bool   // Handle is for this operation
 	bounce []byte // what is copied through
-	bytes  []byte // the segment, if it is written when the operation has ended
+	bytes  []byte // the segment, if it is written when the operation has ended, or is registered for it
 }
 
 // Use is what an operation does with a local buffer.
@@ -160,7 +160,7 @@ func (l *Locals[H]) Begin(s *provider.Segment, u Use) (Local[H], error) {
 			copy(x.bounce, s.Bytes)
 		}
 	default:
-		x.once = true
+		x.once, x.bytes = true, s.Bytes
 		x.Handle, err = l.c.Registrar.Register(s.Bytes)
 	}
 	if err != nil {

@@ -3,10 +3,12 @@ package provutil
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"weak"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/memmon"
@@ -160,6 +162,47 @@ func TestLocalsRefuse(t *testing.T) {
 	d.shortage = false
 	if x, err := l.Begin(&provider.Segment{}, ReadLocal); err != nil || x.End(0) != nil {
 		t.Errorf("nothing: %v", err)
+	}
+}
+
+// blind registers memory and keeps nothing of it, as a card does: what it holds the collector does not see.
+type blind struct{}
+
+func (blind) Register([]byte) (int, error) { return 1, nil }
+func (blind) Deregister(int) error         { return nil }
+
+// TestLocalsHold has nobody but the registration hold the memory of an operation, while garbage is collected.
+func TestLocalsHold(t *testing.T) {
+	a, err := memmon.NewArbiter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := NewLocals(LocalsConfig[int]{Registrar: blind{}, Arbiter: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, kind := range map[string]func(b []byte) memmon.Kind{
+		"raw":              func([]byte) memmon.Kind { return nil },
+		"heap":             memmon.HeapBytes,
+		"nobody's, really": func(b []byte) memmon.Kind { return memmon.Mapped(b, nil) },
+	} {
+		b := make([]byte, 1<<16)
+		object := weak.Make(&b[0])
+		x, err := l.Begin(&provider.Segment{Bytes: b, Kind: kind(b)}, WriteLocal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = nil
+		runtime.GC()
+		if object.Value() == nil {
+			t.Errorf("%s: it was collected, and the card writes to it", what)
+		}
+		if err := x.End(0); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := errors.Join(l.Close(), a.Close()); err != nil {
+		t.Error(err)
 	}
 }
 
