@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/mrcache"
@@ -130,7 +131,7 @@ type Local[H any] struct {
 	kept   mrcache.Registration[H]
 	once   bool   // Handle is for this operation
 	bounce []byte // what is copied through
-	bytes  []byte // the segment, if it is written when the operation has ended, or is registered for it
+	bytes  []byte // the segment, if it is written when the operation has ended, or is registered for it; or a copy that is
 }
 
 // Use is what an operation does with a local buffer.
@@ -162,6 +163,9 @@ func (l *Locals[H]) Begin(s *provider.Segment, u Use) (Local[H], error) {
 	default:
 		x.once, x.bytes = true, s.Bytes
 		x.Handle, err = l.c.Registrar.Register(s.Bytes)
+	}
+	if u == ReadLocal && s.Memory == nil && errors.Is(err, syscall.EFAULT) && readOnly(s.Bytes) {
+		err = x.copied(s.Bytes)
 	}
 	if err != nil {
 		return Local[H]{}, fmt.Errorf("registering %d bytes of local memory: %w", len(s.Bytes), asFabric(err))

@@ -20,6 +20,7 @@ type desk struct {
 	open     map[*registered]bool
 	made     int
 	shortage bool
+	locked   memmon.Range // what cannot be pinned
 }
 
 type registered struct{ b []byte }
@@ -29,6 +30,9 @@ func (d *desk) Register(b []byte) (*registered, error) {
 	defer d.mu.Unlock()
 	if d.shortage {
 		return nil, syscall.ENOMEM
+	}
+	if d.locked.Overlaps(memmon.RangeOf(b)) {
+		return nil, syscall.EFAULT
 	}
 	r := &registered{b}
 	d.open[r] = true
