@@ -5,9 +5,13 @@ import (
 
 	"github.com/weft-fabric/weft/internal/fakeprov"
 	"github.com/weft-fabric/weft/internal/testutil"
+	"github.com/weft-fabric/weft/memmon"
 )
 
-func TestMain(m *testing.M) { testutil.Main(m) }
+func TestMain(m *testing.M) {
+	memmon.Process() // whose memory events stay for the life of the process
+	testutil.Main(m)
+}
 
 // side is one side of a test: a domain with a queue and an endpoint.
 type side struct {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/memmon"
 )
 
 // Memory is memory that operations name without a copy and, as its access says, that peers read and write.
@@ -85,6 +86,8 @@ func (m *Memory) Close() error {
 type View struct {
 	inner    provider.View
 	released atomic.Bool
+	asked    atomic.Bool   // somebody wanted the generation: there may be registrations
+	past     atomic.Uint64 // generations since Release
 }
 
 // Bytes is the peer's memory. It is valid until Release, and nil afterwards; writing to it is a fault.
@@ -95,17 +98,25 @@ func (v *View) Bytes() []byte {
 	return v.inner.Bytes()
 }
 
-// Generation changes with Release.
+// Generation changes with Release, and after that with each call: what was viewed cannot be registered any more, neither while it is being unmapped
+// nor when something else lies there.
 func (v *View) Generation() uint64 {
+	if !v.asked.Load() {
+		v.asked.Store(true) // before it is looked whether the view is released: one of both sees the other
+	}
 	if v.released.Load() {
-		return 1
+		return v.past.Add(1)
 	}
 	return 0
 }
 
 // Release gives the view back: its bytes must not be touched any more. More than once is harmless.
 func (v *View) Release() {
-	if !v.released.Swap(true) {
-		v.inner.Release()
+	if v.released.Swap(true) {
+		return
 	}
+	if v.asked.Load() { // else nobody needs to be told, and most views are short
+		memmon.Process().Notify(memmon.RangeOf(v.inner.Bytes()))
+	}
+	v.inner.Release()
 }

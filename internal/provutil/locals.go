@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"syscall"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/internal/mrcache"
@@ -121,7 +122,7 @@ func (l *Locals[H]) putBack(b []byte) error {
 	return nil
 }
 
-// Local is a segment that is registered, from Begin to End.
+// Local is a segment that is registered, from Begin to End. Until then it also holds the memory, which the collector does not see a device use.
 type Local[H any] struct {
 	Handle H
 	Offset uint64 // of the segment in what Handle registers, in bytes
@@ -130,7 +131,7 @@ type Local[H any] struct {
 	kept   mrcache.Registration[H]
 	once   bool   // Handle is for this operation
 	bounce []byte // what is copied through
-	bytes  []byte // the segment, if it is written when the operation has ended
+	bytes  []byte // the segment, if it is written when the operation has ended, or is registered for it; or a copy that is
 }
 
 // Use is what an operation does with a local buffer.
@@ -160,8 +161,11 @@ func (l *Locals[H]) Begin(s *provider.Segment, u Use) (Local[H], error) {
 			copy(x.bounce, s.Bytes)
 		}
 	default:
-		x.once = true
+		x.once, x.bytes = true, s.Bytes
 		x.Handle, err = l.cache.Register(s.Bytes)
+	}
+	if u == ReadLocal && s.Memory == nil && errors.Is(err, syscall.EFAULT) && readOnly(s.Bytes) {
+		err = x.copied(s.Bytes)
 	}
 	if err != nil {
 		return Local[H]{}, fmt.Errorf("registering %d bytes of local memory: %w", len(s.Bytes), asFabric(err))

@@ -3,10 +3,12 @@ package provutil
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"weak"
 
 	"github.com/weft-fabric/weft/fabric/provider"
 	"github.com/weft-fabric/weft/memmon"
@@ -19,6 +21,7 @@ type desk struct {
 	made     int
 	shortage bool
 	room     int // for so many registrations; 0: for any number
+	locked   memmon.Range // what cannot be pinned
 }
 
 type registered struct{ b []byte }
@@ -28,6 +31,9 @@ func (d *desk) Register(b []byte) (*registered, error) {
 	defer d.mu.Unlock()
 	if d.shortage || d.room > 0 && len(d.open) == d.room {
 		return nil, syscall.ENOMEM
+	}
+	if d.locked.Overlaps(memmon.RangeOf(b)) {
+		return nil, syscall.EFAULT
 	}
 	r := &registered{b}
 	d.open[r] = true
@@ -194,6 +200,47 @@ func TestLocalsMakeRoom(t *testing.T) {
 		t.Fatalf("beside what is idle: %v", err)
 	}
 	if err := raw.End(0); err != nil {
+		t.Error(err)
+	}
+}
+
+// blind registers memory and keeps nothing of it, as a card does: what it holds the collector does not see.
+type blind struct{}
+
+func (blind) Register([]byte) (int, error) { return 1, nil }
+func (blind) Deregister(int) error         { return nil }
+
+// TestLocalsHold has nobody but the registration hold the memory of an operation, while garbage is collected.
+func TestLocalsHold(t *testing.T) {
+	a, err := memmon.NewArbiter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := NewLocals(LocalsConfig[int]{Registrar: blind{}, Arbiter: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, kind := range map[string]func(b []byte) memmon.Kind{
+		"raw":              func([]byte) memmon.Kind { return nil },
+		"heap":             memmon.HeapBytes,
+		"nobody's, really": func(b []byte) memmon.Kind { return memmon.Mapped(b, nil) },
+	} {
+		b := make([]byte, 1<<16)
+		object := weak.Make(&b[0])
+		x, err := l.Begin(&provider.Segment{Bytes: b, Kind: kind(b)}, WriteLocal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = nil
+		runtime.GC()
+		if object.Value() == nil {
+			t.Errorf("%s: it was collected, and the card writes to it", what)
+		}
+		if err := x.End(0); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := errors.Join(l.Close(), a.Close()); err != nil {
 		t.Error(err)
 	}
 }

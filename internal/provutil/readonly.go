@@ -1,0 +1,35 @@
+package provutil
+
+import (
+	"bytes"
+
+	"github.com/weft-fabric/weft/internal/sys"
+	"github.com/weft-fabric/weft/memmon"
+)
+
+// Devices mostly pin memory to write to it, whatever they are asked to do with it, and refuse (EFAULT) memory that can only be read: a view of a
+// peer's memory, a file. To send it is no mistake, so it is copied.
+
+// readOnly says whether b can be read, and not all of it written.
+func readOnly(b []byte) bool {
+	r := memmon.RangeOf(b)
+	list, err := sys.MappingsOf(r.Addr, r.Len)
+	if err != nil {
+		return false
+	}
+	at, writable := r.Addr, true
+	for _, m := range list {
+		if m.Addr > at || !m.Readable {
+			return false
+		}
+		at, writable = m.Addr+m.Len, writable && m.Writable
+	}
+	return at >= r.End() && !writable
+}
+
+// copied registers a copy of b for the operation.
+func (x *Local[H]) copied(b []byte) (err error) {
+	x.once, x.bytes = true, bytes.Clone(b)
+	x.Handle, err = x.of.cache.Register(x.bytes)
+	return err
+}
