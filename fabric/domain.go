@@ -154,16 +154,25 @@ func (d *Domain) Alloc(n int, a Access) (*Memory, error) {
 }
 
 // Register lets peers use memory that the program has. It stays the program's to keep alive, as its kind says. It fails with
-// ErrInvalid (no memory, or mapped memory without an owner), ErrNoMemory (too many registrations), ErrNotSupported and ErrClosed.
+// ErrInvalid (no memory, mapped memory without an owner, HeapBytes that are not of the Go heap), ErrNoMemory (too many registrations), ErrNotSupported and ErrClosed.
 func (d *Domain) Register(k memmon.Kind, a Access) (*Memory, error) {
 	const op = "register"
-	if !memmon.Answered(k) || len(k.Bytes()) == 0 {
-		return nil, d.fail(op, invalid("no memory, or mapped memory without an owner"))
-	}
-	if err := checkAccess(a); err != nil {
+	if err := errors.Join(checkKind(k), checkAccess(a)); err != nil {
 		return nil, d.fail(op, err)
 	}
 	return d.keep(op, func() (provider.Memory, error) { return d.inner.Register(k, a) })
+}
+
+// checkKind refuses memory of which nobody could tell, for as long as it is registered, whether it is still there. What is of the Go heap is held, and
+// not asked again when a peer wants it: memory of other origin could be unmapped by then, and to touch that ends the process.
+func checkKind(k memmon.Kind) error {
+	if !memmon.Answered(k) || len(k.Bytes()) == 0 {
+		return invalid("no memory, or mapped memory without an owner")
+	}
+	if err := memmon.Check(k); err != nil {
+		return invalid("%v: a global variable, or mapped memory, which needs an owner", err)
+	}
+	return nil
 }
 
 func checkAccess(a Access) error {

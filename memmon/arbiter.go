@@ -61,7 +61,7 @@ func (a *Arbiter) Close() error {
 	a.turn.Lock()
 	defer a.turn.Unlock()
 	if len(a.attached()) > 0 {
-		return fmt.Errorf("memmon: close: %d caches are attached: %w", len(a.attached()), ErrInUse)
+		return fmt.Errorf("memmon: close: %w: %d", ErrInUse, len(a.attached()))
 	}
 	return a.events.close()
 }
@@ -100,7 +100,7 @@ func (a *Arbiter) install(m Monitor, imported bool) error {
 	case a.imported:
 		return fmt.Errorf("memmon: %s serves: %w", a.monitor.Name(), ErrImported)
 	case len(a.attached()) > 0:
-		return fmt.Errorf("memmon: %d caches are attached to %s: %w", len(a.attached()), nameOf(a.monitor), ErrInUse)
+		return fmt.Errorf("memmon: too late for %s in the place of %s: %w: %d", nameOf(m), nameOf(a.monitor), ErrInUse, len(a.attached()))
 	}
 	a.monitor, a.imported = m, imported
 	a.mu.Lock()
@@ -170,12 +170,15 @@ func (a *Arbiter) Flush() {
 func (a *Arbiter) Epoch() uint64 { return a.epoch.Load() }
 
 // Attach adds a cache. gone is called when memory has gone, and with [Everything] at a Flush, from any goroutine: it must neither block nor
-// call the arbiter, and is not nil. It may hear of the same memory more than once, and of memory that the cache never had.
+// call the arbiter; a cache that does not want to hear of it gives nil. It may hear of the same memory more than once, and of memory that the cache never had.
 // The first cache starts the monitor; each has it tested. If it does not work, log (or nobody, if nil) is told, and the cache is used
 // without one. The first cache also has hooks of others looked for, and log told. The caller closes its proofs, and then calls detach; the last one stops the monitor.
 func (a *Arbiter) Attach(gone func(Range), log *slog.Logger) (detach func()) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
+	}
+	if gone == nil {
+		gone = func(Range) {}
 	}
 	s := &sink{gone, log}
 	var said notes

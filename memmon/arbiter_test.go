@@ -173,9 +173,10 @@ func TestF67MonitorsProveThemselves(t *testing.T) {
 	defer m.Close()
 	m.Bytes()[0] = 1
 	for what, f := range map[string]*fake{
-		"does not start":  {startErr: errFake, coverage: newFake().coverage},
-		"sees nothing":    {proveErr: errFake, coverage: newFake().coverage},
-		"sees too little": {unseen: []Event{MapOver}, coverage: newFake().coverage},
+		"does not start":    {startErr: errFake, coverage: newFake().coverage},
+		"sees nothing":      {proveErr: errFake, coverage: newFake().coverage},
+		"sees too little":   {unseen: []Event{MapOver}, coverage: newFake().coverage},
+		"sees other memory": {coverage: Coverage{Events: can[Data], Callers: []Caller{Library}, Classes: []Memory{Data}}},
 	} {
 		a := testArbiter(t)
 		if err := a.Import(f); err != nil {
@@ -188,7 +189,7 @@ func TestF67MonitorsProveThemselves(t *testing.T) {
 		if _, err := a.Prove(Mapped(m.Bytes(), nil)); !errors.Is(err, ErrUnanswered) {
 			t.Errorf("%s: its word is taken: %v", what, err)
 		}
-		f.startErr, f.proveErr, f.unseen = nil, nil, nil
+		f.startErr, f.proveErr, f.unseen, f.coverage = nil, nil, nil, newFake().coverage
 		again := a.Attach(ignore, nil) // probed again
 		if s := a.Status(); s.State != Running {
 			t.Errorf("%s: with the next cache: %+v", what, s)
@@ -354,6 +355,21 @@ func TestObserved(t *testing.T) {
 	}
 }
 
+// shared is a page that others could truncate.
+func shared(t *testing.T) []byte {
+	t.Helper()
+	fd, err := sys.Memfd(sys.MemfdConfig{Name: "shared", Size: int64(pageSize)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := sys.Map(fd, 0, pageSize, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = m.Close(), fd.Close() })
+	return m.Bytes()
+}
+
 func TestObservedOnlyWhatIsCovered(t *testing.T) {
 	a, f := testArbiter(t), newFake()
 	f.coverage.Classes = nil
@@ -361,17 +377,7 @@ func TestObservedOnlyWhatIsCovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Attach(ignore, nil)()
-	fd, err := sys.Memfd(sys.MemfdConfig{Name: "shared", Size: int64(pageSize)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fd.Close()
-	shared, err := sys.Map(fd, 0, pageSize, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shared.Close()
-	if _, err := a.Prove(Mapped(shared.Bytes(), nil)); !errors.Is(err, ErrUnanswered) {
+	if _, err := a.Prove(Mapped(shared(t), nil)); !errors.Is(err, ErrUnanswered) {
 		t.Errorf("shared memory that others can truncate: %v", err)
 	}
 	if _, err := a.Prove(Mapped(sys.BytesAt(nobodys, pageSize), nil)); !errors.Is(err, ErrUnanswered) {

@@ -1,6 +1,7 @@
 package memmon
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,7 @@ func NewArena(n int) (*Arena, error) { return Process().NewArena(n) }
 // NewArena is [NewArena] for caches of this arbiter.
 func (a *Arbiter) NewArena(n int) (*Arena, error) {
 	if n <= 0 {
-		return nil, fmt.Errorf("memmon: an arena of %d bytes", n)
+		return nil, fmt.Errorf("memmon: an arena of %d bytes: it has at least one", n)
 	}
 	page := pageSize
 	m, err := sys.MapAnonymous((n-1)/page*page + page)
@@ -59,6 +60,9 @@ func (a *Arena) Discard(offset, n int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	b := a.memory.Bytes()
+	if b == nil {
+		return errors.New("memmon: discard: the arena is closed")
+	}
 	page := pageSize
 	if offset < 0 || n < 0 || offset > len(b) || n > len(b)-offset || offset%page != 0 || n%page != 0 {
 		return fmt.Errorf("memmon: discard %d bytes from %d of an arena of %d with pages of %d", n, offset, len(b), page)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 var errSetting = errors.New("memmon: no such setting")
@@ -28,7 +27,7 @@ func Names() []string {
 func monitorOf(name string, a *Arbiter) (Monitor, error) {
 	make, ok := choices[name]
 	if !ok {
-		return nil, fmt.Errorf("memmon: no monitor is called %q; there are %s: %w", name, strings.Join(Names(), ", "), errSetting)
+		return nil, fmt.Errorf("memmon: no monitor is called %q; there are %q: %w", name, Names(), errSetting)
 	}
 	m, err := make(a.events)
 	if err != nil {

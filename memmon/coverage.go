@@ -153,7 +153,10 @@ func (c Coverage) String() string {
 	for _, w := range c.Callers {
 		who = append(who, w.String())
 	}
-	s := strings.Join(words, ", ") + " by " + strings.Join(who, " and ")
+	s := "nothing"
+	if len(words) > 0 && len(who) > 0 {
+		s = strings.Join(words, ", ") + " by " + strings.Join(who, " and ")
+	}
 	if c.Note != "" {
 		s += "; " + c.Note
 	}

@@ -10,8 +10,8 @@ var (
 	// ErrDevice refuses memory of a device that is mapped, a GPU's say: Weft does not know how such memory is registered or copied. Who
 	// owns it can say so (Mapped with an Owner); then it is the driver's to take it or not.
 	ErrDevice = errors.New("memmon: memory of a device is not supported")
-	// ErrInUse refuses another monitor, because one has begun to serve.
-	ErrInUse = errors.New("memmon: too late for another monitor: one serves already")
+	// ErrInUse refuses another monitor, or the end: it is too late, caches are attached.
+	ErrInUse = errors.New("memmon: caches are attached")
 	// ErrImported refuses a second monitor.
 	ErrImported = errors.New("memmon: a monitor was imported already")
 	// ErrMonitor is a monitor that does not work here, or does not see what it has to.

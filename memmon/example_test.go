@@ -116,10 +116,18 @@ func ExampleArbiter_Mailbox() {
 		panic(err)
 	}
 	defer arbiter.Close()
-	allocate := func() []byte { return make([]byte, 1<<16) } // a mapping, really
-	free := func(b []byte) {
-		arbiter.Notify(memmon.RangeOf(b))
-		// and then it is unmapped
+	allocate := func() *memmon.Arena { // mmap, really
+		pages, err := arbiter.NewArena(1 << 16)
+		if err != nil {
+			panic(err)
+		}
+		return pages
+	}
+	free := func(pages *memmon.Arena) {
+		arbiter.Notify(memmon.RangeOf(pages.Bytes()))
+		if err := pages.Close(); err != nil { // munmap, really
+			panic(err)
+		}
 	}
 	err = arbiter.Import(arbiter.Mailbox(memmon.MailboxConfig{
 		By: "the pages of this program",
@@ -132,9 +140,9 @@ func ExampleArbiter_Mailbox() {
 			if e != memmon.Unmap {
 				return memmon.Range{}, errors.ErrUnsupported
 			}
-			b := allocate()
-			defer free(b)
-			return memmon.RangeOf(b), nil
+			pages := allocate()
+			defer free(pages)
+			return memmon.RangeOf(pages.Bytes()), nil
 		},
 	}))
 	if err != nil {
@@ -144,14 +152,14 @@ func ExampleArbiter_Mailbox() {
 	defer detach()
 	fmt.Println(arbiter.Status().Monitor, "is", arbiter.Status().State)
 
-	b := allocate()
-	proof, err := arbiter.Prove(memmon.Mapped(b, nil))
+	pages := allocate()
+	proof, err := arbiter.Prove(memmon.Mapped(pages.Bytes(), nil))
 	if err != nil {
 		panic(err)
 	}
 	defer proof.Close()
 	fmt.Println("before:", proof.Valid())
-	free(b)
+	free(pages)
 	fmt.Println("after:", proof.Valid())
 	// Output:
 	// mailbox of the pages of this program is running

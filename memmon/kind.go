@@ -1,6 +1,11 @@
 package memmon
 
-import "reflect"
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/weft-fabric/weft/internal/sys"
+)
 
 // Kind is memory of which it is known who keeps it alive. The types of this package are the only
 // ones.
@@ -75,8 +80,20 @@ func Answered(k Kind) bool {
 	return k != nil && k.source() != ofMonitor{}
 }
 
-// Same says whether the same one answers for both.
-func Same(a, b Kind) bool { return Source(a) == Source(b) }
+// Check refuses memory that is not what it is said to be: HeapBytes that are not of the Go heap, with [ErrNotHeap]. Where Go cannot be asked,
+// the program is believed. Who only touches the memory while it is held needs no more.
+func Check(k Kind) error {
+	if !Lasting(k) {
+		return nil
+	}
+	b := k.Bytes()
+	if is, err := sys.OfGoHeap(b); err != nil || is || len(b) == 0 {
+		return nil
+	}
+	return notHeap(b)
+}
 
-// Source is who answers for the memory, to be compared: kinds of the same source are the same memory where they overlap. It holds no memory.
+func notHeap(b []byte) error { return fmt.Errorf("%d bytes at %v: %w", len(b), RangeOf(b), ErrNotHeap) }
+
+// Source is who answers for the memory (not nil), to be compared: kinds of the same source are the same memory where they overlap. It holds no memory.
 func Source(k Kind) any { return k.source() }

@@ -1,6 +1,9 @@
 package memmon
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 type owner uint64
 
@@ -48,7 +51,23 @@ func TestLasting(t *testing.T) {
 	}
 }
 
-func TestSame(t *testing.T) {
+func TestCheck(t *testing.T) {
+	var own owner
+	for what, k := range map[string]Kind{
+		"nil": nil, "heap": HeapBytes(make([]byte, 8)), "nothing": HeapBytes(nil), "owned": Mapped(global[:], &own), "nobody's": Mapped(global[:], nil),
+	} {
+		if err := Check(k); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, b := range map[string][]byte{"global": global[:], "mapped": pages(t, 1).Bytes()} {
+		if err := Check(HeapBytes(b)); !errors.Is(err, ErrNotHeap) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestSource(t *testing.T) {
 	b, c := make([]byte, 8), make([]byte, 8)
 	one, two := owner(1), owner(1)
 	for i, k := range []struct {
@@ -62,7 +81,7 @@ func TestSame(t *testing.T) {
 		{Mapped(b, nil), HeapBytes(b), false},
 		{Mapped(b, sometimes{1}), Mapped(c, sometimes{1}), true},
 	} {
-		if Same(k.a, k.b) != k.want {
+		if (Source(k.a) == Source(k.b)) != k.want {
 			t.Errorf("%d: same source: %v", i, !k.want)
 		}
 	}

@@ -3,6 +3,7 @@ package memmon
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -34,6 +35,55 @@ func TestProveKindsOfPrograms(t *testing.T) {
 	if p.Valid() {
 		t.Error("valid although the object is dead")
 	}
+}
+
+// TestNothingIsNotProven: what has no bytes, or none any more, has nobody who could say that it changed.
+func TestNothingIsNotProven(t *testing.T) {
+	a := testArbiter(t)
+	closed, err := a.NewArena(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for what, k := range map[string]Kind{
+		"nil": nil, "heap": HeapBytes(nil), "owned": Mapped(nil, closed), "nobody's": Mapped([]byte{}, nil), "a closed arena": closed,
+	} {
+		if p, err := a.Prove(k); !errors.Is(err, ErrUnanswered) {
+			t.Errorf("%s: %v, %v", what, p, err)
+		}
+	}
+	if err := closed.Discard(0, 0); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("discard: %v", err)
+	}
+}
+
+// TestWhyNobodyAnswers: who hears that nobody answers for his memory hears why.
+func TestWhyNobodyAnswers(t *testing.T) {
+	a, f := testArbiter(t), newFake()
+	b := pages(t, 1).Bytes()
+	why := func(want string) {
+		t.Helper()
+		_, err := a.Prove(Mapped(b, nil))
+		if !errors.Is(err, ErrUnanswered) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, without %q", err, want)
+		}
+	}
+	why("without an owner, and no monitor")
+	if err := a.Import(f); err != nil {
+		t.Fatal(err)
+	}
+	why("the monitor fake is idle")
+	defer a.Attach(ignore, nil)()
+	own := b
+	b = shared(t)
+	why("fake does not watch shared memory")
+	b = own
+	f.proveErr = errFake
+	defer a.Attach(nil, nil)()
+	why("the monitor fake has failed")
+	why(errFake.Error())
 }
 
 // TestHeapIsNotTheMonitors has memory of the heap passed off as mapped, which no monitor can answer for.

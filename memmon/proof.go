@@ -31,8 +31,8 @@ type Proof interface {
 //
 // It fails with [ErrNotHeap], with [ErrDevice] for memory of a device that a monitor was asked for, and with [ErrUnanswered] where nobody can tell: such memory is not to be cached.
 func (a *Arbiter) Prove(k Kind) (Proof, error) {
-	if k == nil {
-		return nil, ErrUnanswered
+	if k == nil || len(k.Bytes()) == 0 {
+		return nil, fmt.Errorf("no memory: %w", ErrUnanswered)
 	}
 	switch who := k.source().(type) {
 	case ofHeap:
@@ -64,15 +64,12 @@ type living struct {
 }
 
 func (a *Arbiter) proveHeap(b []byte) (Proof, error) {
-	if len(b) == 0 {
-		return nil, fmt.Errorf("no bytes: %w", ErrUnanswered)
-	}
 	is, err := sys.OfGoHeap(b)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrUnanswered, err)
 	case !is:
-		return nil, fmt.Errorf("%d bytes at %v: %w", len(b), RangeOf(b), ErrNotHeap)
+		return nil, notHeap(b)
 	}
 	r := RangeOf(b[:cap(b)])
 	return &living{weak.Make(&b[0]), runtime.AddCleanup(&b[0], a.tell, r)}, nil
@@ -102,8 +99,8 @@ type observed struct {
 
 func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
 	s := a.serving.Load()
-	if s == nil || len(b) == 0 {
-		return nil, fmt.Errorf("no monitor: %w", ErrUnanswered)
+	if s == nil {
+		return nil, a.unserved()
 	}
 	// The runtime gives pages of its heap back by calls of its own, of which hooks in the C library know nothing.
 	if is, err := sys.OfGoHeap(b); is || err != nil {
@@ -121,6 +118,17 @@ func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
 	return p, nil
 }
 
+// unserved is why no monitor answers.
+func (a *Arbiter) unserved() error {
+	switch s := a.Status(); {
+	case s.Why != nil:
+		return fmt.Errorf("the monitor %s has failed: %w: %w", s.Monitor, ErrUnanswered, s.Why)
+	case s.Monitor != nameOf(nil):
+		return fmt.Errorf("the monitor %s is %v: %w", s.Monitor, s.State, ErrUnanswered)
+	}
+	return fmt.Errorf("mapped memory without an owner, and no monitor: %w", ErrUnanswered)
+}
+
 // answers says whether the monitor sees all that can happen to the memory that lies there.
 func (s *serving) answers(r Range) error {
 	class, err := classOf(r)
@@ -130,10 +138,14 @@ func (s *serving) answers(r Range) error {
 	if err != nil {
 		return fmt.Errorf("%v: %w: %w", r, ErrUnanswered, err)
 	}
-	if all, misses := s.coverage.Answers(class); !all {
+	switch all, misses := s.coverage.Answers(class); {
+	case all:
+		return nil
+	case misses == nil:
+		return fmt.Errorf("%s does not watch %v: %w", s.monitor.Name(), class, ErrUnanswered)
+	default:
 		return fmt.Errorf("%s does not see %v of %v: %w", s.monitor.Name(), misses, class, ErrUnanswered)
 	}
-	return nil
 }
 
 // observe begins to look at whole pages.

@@ -28,10 +28,14 @@ func (a *Arbiter) test(s *serving) (Coverage, error) {
 			return sees, fmt.Errorf("%s: its own test: %w: %w", s.monitor.Name(), ErrMonitor, err)
 		}
 		sees = sees.without(unseen)
-		if ok, misses := sees.Answers(Private); !ok {
+		switch ok, misses := sees.Answers(Private); {
+		case ok:
+			return sees, s.monitor.Err()
+		case misses == nil:
+			return sees, fmt.Errorf("%s: %w: %w: %v are all that it watches", s.monitor.Name(), ErrMonitor, errUseless, sees.Classes)
+		default:
 			return sees, fmt.Errorf("%s: its own test: %w: %w: %w: %v", s.monitor.Name(), ErrMonitor, errUseless, errUnseen, misses)
 		}
-		return sees, s.monitor.Err()
 	}
 	return sees, a.tryAll(s)
 }

@@ -23,7 +23,7 @@ func (c *closing) Bytes() []byte {
 
 // TestClosedWhileAcquired has an arena closed at each step: what lies at its address is never registered under a number that will not change any more.
 func TestClosedWhileAcquired(t *testing.T) {
-	for looks := 1; looks <= 4; looks++ {
+	for looks := 1; looks <= 5; looks++ {
 		b := newBench(t, newDevice(), Config{})
 		k := &closing{arena(t, b.arbiter, 1), looks}
 		r, err := b.Acquire(k)
@@ -31,7 +31,7 @@ func TestClosedWhileAcquired(t *testing.T) {
 			err = errors.Join(r.Release(), k.Arena.Close())
 		}
 		var want error // closed after it was released
-		if looks <= 3 {
+		if looks <= 4 {
 			want = ErrEmpty
 		}
 		if !errors.Is(err, want) {

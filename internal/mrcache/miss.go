@@ -110,16 +110,17 @@ func (c *Cache[H]) giveBack(e *entry[H], r Registration[H], err error) (Registra
 // between the two leaves nothing that would change any more.
 func (c *Cache[H]) prove(e *entry[H], k memmon.Kind, b []byte) (err error) {
 	e.proof, err = c.cfg.Arbiter.Prove(k)
+	unanswered := errors.Is(err, memmon.ErrUnanswered)
 	switch {
-	case errors.Is(err, memmon.ErrUnanswered):
+	case err != nil && !unanswered:
+		return err
+	case memmon.RangeOf(k.Bytes()) != memmon.RangeOf(b):
+		return ErrRemapped
+	case unanswered:
 		e.proof = nil
 		if e.why = NoAnswer; e.class == ofMonitor {
 			e.why = NoMonitor
 		}
-	case err != nil:
-		return err
-	case memmon.RangeOf(k.Bytes()) != memmon.RangeOf(b):
-		return ErrRemapped
 	}
 	if e.why == Kept && !c.cfg.Arbiter.Enabled() {
 		e.why = Disabled

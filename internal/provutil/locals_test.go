@@ -20,7 +20,7 @@ type desk struct {
 	open     map[*registered]bool
 	made     int
 	shortage bool
-	room     int // for so many registrations; 0: for any number
+	room     int          // for so many registrations; 0: for any number
 	locked   memmon.Range // what cannot be pinned
 }
 
