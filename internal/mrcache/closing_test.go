@@ -43,3 +43,23 @@ func TestClosedWhileAcquired(t *testing.T) {
 		}
 	}
 }
+
+// TestClosedBefore has a program use a part of an arena that it has closed: nothing is registered of what lies there now.
+func TestClosedBefore(t *testing.T) {
+	b := newBench(t, newDevice(), Config{})
+	m := arena(t, b.arbiter, 2)
+	part := memmon.Mapped(m.Bytes()[:100], m)
+	b.pass(t, part)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := b.Acquire(part); !errors.Is(err, ErrRemapped) {
+			t.Errorf("acquired: %v", err)
+		}
+	}
+	b.idle()
+	if n := b.device.count(); n != 0 {
+		t.Errorf("%d registrations are left", n)
+	}
+}
