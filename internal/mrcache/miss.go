@@ -161,6 +161,7 @@ func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
 		c.unreserve(e)
 		return fmt.Errorf("mrcache: register %d bytes at %v: %w", len(b), e.span, err)
 	}
+	c.pinned(e)
 	return nil
 }
 
