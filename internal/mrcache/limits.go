@@ -21,7 +21,7 @@ func (c *Cache[H]) reserve(e *entry[H]) bool {
 		switch {
 		case fits:
 			c.account(e, 1, e.bytes)
-		case e.bytes <= c.cfg.MaxBytes && c.grave.Load() == nil:
+		case e.bytes <= c.cfg.MaxBytes && c.grave.Load() == nil && !c.inVain(e.bytes):
 			victim = c.evict()
 		}
 		c.mu.Unlock()
@@ -63,6 +63,21 @@ func (c *Cache[H]) pinned(e *entry[H]) {
 
 // handSteps is how many entries the hand passes at a time: where nearly all are in use nobody is to look at all of them for each miss.
 const handSteps = 128
+
+// inVain says that all that is idle would not make room for so many bytes: then nothing is let go for them, or each miss of a large buffer would
+// cost all small ones. Of more entries than the hand passes at a time it is not known. The caller has mu.
+func (c *Cache[H]) inVain(bytes uint64) bool {
+	if len(c.ring) > handSteps {
+		return false
+	}
+	room := c.cfg.MaxBytes - c.bytes
+	for _, e := range c.ring {
+		if e != nil && e.isIdle() {
+			room += e.bytes
+		}
+	}
+	return room < bytes
+}
 
 // evict takes out an idle entry, or none of those that the hand passes. If all idle ones among these were used since it came by last, one goes that
 // was. The caller has mu.
