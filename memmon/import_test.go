@@ -94,3 +94,20 @@ func TestUnknownCoverage(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// careless is a monitor that watches, it says, and gives nothing to ask.
+type careless struct{ *fake }
+
+func (careless) Watch(Range) (Watch, error) { return nil, nil } //nolint:nilnil // that is the point
+
+// TestNothingToAsk has memory that a careless monitor watches be uncached, and not a panic at each hit.
+func TestNothingToAsk(t *testing.T) {
+	a := testArbiter(t)
+	if err := a.Import(careless{newFake()}); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Attach(ignore, nil)()
+	if _, err := a.Prove(Mapped(pages(t, 1).Bytes(), nil)); !errors.Is(err, ErrUnanswered) || a.events.wanted(Everything) {
+		t.Errorf("%v, wanted %v", err, a.events.wanted(Everything))
+	}
+}
