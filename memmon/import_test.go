@@ -111,3 +111,39 @@ func TestNothingToAsk(t *testing.T) {
 		t.Errorf("%v, wanted %v", err, a.events.wanted(Everything))
 	}
 }
+
+// startled is a monitor that panics when it starts, or is tested.
+type startled struct {
+	*fake
+	late bool
+}
+
+func (m startled) Start(gone func(Range)) error {
+	if !m.late {
+		panic(errFake)
+	}
+	return m.fake.Start(gone)
+}
+
+func (startled) SelfTest() ([]Event, error) { panic(errFake) }
+
+// TestAttachPanics has a program go on after the panic of a monitor: no cache is attached then.
+func TestAttachPanics(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		a, m := testArbiter(t), startled{newFake(), late}
+		if err := a.Import(m); err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("it is attached")
+				}
+			}()
+			a.Attach(ignore, nil)
+		}()
+		if s := a.Status(); s.Caches != 0 || late && (len(m.calls) != 2 || m.calls[1] != "stop") {
+			t.Errorf("%+v; it heard %v", s, m.calls)
+		}
+	}
+}
