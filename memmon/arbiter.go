@@ -189,8 +189,15 @@ func (a *Arbiter) Attach(gone func(Range), log *slog.Logger) (detach func()) {
 	if a.drainer == nil {
 		a.drainer = startDrainer(a)
 	}
+	whole := false
+	defer func() {
+		if !whole { // the monitor has panicked: nobody will detach
+			a.drop(s, &said)
+		}
+	}()
 	a.ready(&said)
 	a.findHooks(&said)
+	whole = true
 	var once sync.Once
 	return func() { once.Do(func() { a.detach(s) }) }
 }
@@ -202,6 +209,11 @@ func (a *Arbiter) detach(s *sink) {
 	defer said.tell(s.log)
 	a.turn.Lock()
 	defer a.turn.Unlock()
+	a.drop(s, &said)
+}
+
+// drop takes a cache out, and ends what none needs any more. The caller has the turn.
+func (a *Arbiter) drop(s *sink, said *notes) {
 	var rest []*sink
 	for _, o := range a.attached() {
 		if o != s {
@@ -212,7 +224,7 @@ func (a *Arbiter) detach(s *sink) {
 	if len(rest) > 0 {
 		return
 	}
-	a.stop(&said)
+	a.stop(said)
 	a.drainer.stop()
 	a.drainer = nil
 }

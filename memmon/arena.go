@@ -49,8 +49,16 @@ func (a *Arena) Bytes() []byte {
 	return nil
 }
 
-// Generation changes with Discard and Close.
-func (a *Arena) Generation() uint64 { return a.gen.Load() }
+// Generation changes with Discard and Close, and after Close with each call: nothing that lies there then can be registered any more.
+func (a *Arena) Generation() uint64 {
+	if g := a.gen.Load(); g&arenaClosed == 0 {
+		return g
+	}
+	return a.gen.Add(1)
+}
+
+// arenaClosed is a bit of the generation.
+const arenaClosed = 1 << 63
 
 func (a *Arena) source() any { return a }
 
@@ -81,8 +89,8 @@ func (a *Arena) Close() error {
 	defer a.mu.Unlock()
 	if b := a.memory.Bytes(); b != nil {
 		a.bytes.Store(nil)
+		a.gen.Or(arenaClosed)
 		a.dies(b)
-		defer a.gen.Add(1)
 	}
 	return a.memory.Close()
 }

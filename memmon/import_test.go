@@ -94,3 +94,56 @@ func TestUnknownCoverage(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// careless is a monitor that watches, it says, and gives nothing to ask.
+type careless struct{ *fake }
+
+func (careless) Watch(Range) (Watch, error) { return nil, nil } //nolint:nilnil // that is the point
+
+// TestNothingToAsk has memory that a careless monitor watches be uncached, and not a panic at each hit.
+func TestNothingToAsk(t *testing.T) {
+	a := testArbiter(t)
+	if err := a.Import(careless{newFake()}); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Attach(ignore, nil)()
+	if _, err := a.Prove(Mapped(pages(t, 1).Bytes(), nil)); !errors.Is(err, ErrUnanswered) || a.events.wanted(Everything) {
+		t.Errorf("%v, wanted %v", err, a.events.wanted(Everything))
+	}
+}
+
+// startled is a monitor that panics when it starts, or is tested.
+type startled struct {
+	*fake
+	late bool
+}
+
+func (m startled) Start(gone func(Range)) error {
+	if !m.late {
+		panic(errFake)
+	}
+	return m.fake.Start(gone)
+}
+
+func (startled) SelfTest() ([]Event, error) { panic(errFake) }
+
+// TestAttachPanics has a program go on after the panic of a monitor: no cache is attached then.
+func TestAttachPanics(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		a, m := testArbiter(t), startled{newFake(), late}
+		if err := a.Import(m); err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("it is attached")
+				}
+			}()
+			a.Attach(ignore, nil)
+		}()
+		if s := a.Status(); s.Caches != 0 || late && (len(m.calls) != 2 || m.calls[1] != "stop") {
+			t.Errorf("%+v; it heard %v", s, m.calls)
+		}
+	}
+}

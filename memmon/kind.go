@@ -39,7 +39,7 @@ type (
 // Owner tells of memory that Go did not allocate. It is of a type that can be compared, a pointer say.
 type Owner interface {
 	// Generation is a number that the owner changes before the memory goes away or becomes other memory, and once more
-	// after that if it may be registered meanwhile. It is asked before each use, from any goroutine, and must not block nor call
+	// after that if it may be registered meanwhile. It is asked before each use, from any goroutine, also of Weft's own, and must not block, panic, nor call
 	// a domain, whose lock may be held. An owner that then calls [Arbiter.Notify] has dead registrations cleaned up at once.
 	Generation() uint64
 }

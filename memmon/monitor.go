@@ -2,8 +2,8 @@ package memmon
 
 // Monitor sees memory of this process go away. One serves the process, see [Arbiter].
 //
-// Other middleware that watches memory implements it, and is imported. Its methods may ask the arbiter (Status, Notify, Prove, Flush), but not change
-// what serves, nor attach or detach: see [Arbiter.Import].
+// Other middleware that watches memory implements it, and is imported. Its methods may ask and tell the arbiter (Status, Notify, Flush), but
+// not change what serves, nor attach or detach: see [Arbiter.Import]. Err and Valid, which are asked by these, may call nothing of it.
 type Monitor interface {
 	// Name is how people call it: "userfaultfd".
 	Name() string

@@ -157,6 +157,9 @@ func (a *Arbiter) observe(s *serving, r Range) (*observed, error) {
 	p.touched.Store(t.touched)
 	a.events.want(r, 1)
 	w, err := s.monitor.Watch(r)
+	if err == nil && w == nil {
+		err = errNoWatch
+	}
 	if err == nil {
 		if err = s.monitor.Err(); err == nil {
 			p.watch = w
@@ -167,6 +170,8 @@ func (a *Arbiter) observe(s *serving, r Range) (*observed, error) {
 	a.events.want(r, -1)
 	return nil, fmt.Errorf("%s: %v: %w: %w", s.monitor.Name(), r, ErrUnanswered, err)
 }
+
+var errNoWatch = errors.New("the monitor gave nothing to ask")
 
 // Valid asks the monitor, and the events before that and after: the monitor's answer may be of a moment before one that was told meanwhile.
 func (p *observed) Valid() bool { return p.ask() == same }

@@ -62,6 +62,9 @@ func TestArena(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Error(err)
 	}
+	if p, err := a.Prove(Mapped(b, m)); err != nil || p.Valid() {
+		t.Errorf("what lies where it lay is valid: %v", err)
+	}
 	if len(told) != 2 || told[0] != where || told[1] != where {
 		t.Errorf("told of %v, not of %v", told, where)
 	}

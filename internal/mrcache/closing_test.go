@@ -16,7 +16,7 @@ type closing struct {
 func (c *closing) Bytes() []byte {
 	b := c.Arena.Bytes()
 	if c.looks--; c.looks == 0 {
-		_ = c.Arena.Close()
+		_ = c.Close()
 	}
 	return b
 }
@@ -28,7 +28,7 @@ func TestClosedWhileAcquired(t *testing.T) {
 		k := &closing{arena(t, b.arbiter, 1), looks}
 		r, err := b.Acquire(k)
 		if err == nil {
-			err = errors.Join(r.Release(), k.Arena.Close())
+			err = errors.Join(r.Release(), k.Close())
 		}
 		var want error // closed after it was released
 		if looks <= 4 {
@@ -41,5 +41,25 @@ func TestClosedWhileAcquired(t *testing.T) {
 		if n := b.device.count(); n != 0 {
 			t.Errorf("closed at look %d: %d registrations are left", looks, n)
 		}
+	}
+}
+
+// TestClosedBefore has a program use a part of an arena that it has closed: nothing is registered of what lies there now.
+func TestClosedBefore(t *testing.T) {
+	b := newBench(t, newDevice(), Config{})
+	m := arena(t, b.arbiter, 2)
+	part := memmon.Mapped(m.Bytes()[:100], m)
+	b.pass(t, part)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := b.Acquire(part); !errors.Is(err, ErrRemapped) {
+			t.Errorf("acquired: %v", err)
+		}
+	}
+	b.idle()
+	if n := b.device.count(); n != 0 {
+		t.Errorf("%d registrations are left", n)
 	}
 }

@@ -19,7 +19,8 @@ type Config struct {
 	MaxBytes uint64
 	// Small is the length in bytes below which memory is refused with ErrSmall, since a copy costs less; 0 refuses none.
 	Small int
-	// Logger is told what the monitor does, and which registrations could not be given back; nil discards.
+	// Logger is told what the monitor does, and which registrations could not be given back, also by the goroutine that Close waits for: its handler
+	// must not close the cache. Nil discards.
 	Logger *slog.Logger
 }
 

@@ -126,6 +126,12 @@ type bench struct {
 // newBench makes a cache that is closed at the end of the test; then nothing may be left of it.
 func newBench(t tester, d *device, cfg Config) *bench {
 	t.Helper()
+	return newBenchOf(t, d, d, cfg)
+}
+
+// newBenchOf has registrar before the device.
+func newBenchOf(t tester, d *device, registrar Registrar[*region], cfg Config) *bench {
+	t.Helper()
 	b := &bench{monitor: newWatcher(), device: d}
 	var err error
 	if b.arbiter, err = memmon.NewArbiter(); err != nil {
@@ -135,7 +141,7 @@ func newBench(t tester, d *device, cfg Config) *bench {
 		t.Fatal(err)
 	}
 	cfg.Arbiter = b.arbiter
-	if b.Cache, err = newCache(d, cfg, func() (uint64, error) { return math.MaxUint64, nil }); err != nil {
+	if b.Cache, err = newCache(registrar, cfg, func() (uint64, error) { return math.MaxUint64, nil }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.end(t) })

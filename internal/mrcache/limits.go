@@ -7,18 +7,21 @@ import (
 
 var pageSize = uint64(os.Getpagesize())
 
-// reserve counts a registration that is about to be made. One that is to be kept needs room within the limits: what has died is given back for
+// reserve counts a registration that is about to be made, if it is to be kept. It needs room within the limits: what has died is given back for
 // it, and then what is idle, by the clock: the hand goes round, lets go what was not used since it came by last, and notes that it came by.
 // Nothing waits for what is in use. False: there is no room.
 func (c *Cache[H]) reserve(e *entry[H]) bool {
+	if e.why != Kept {
+		return true
+	}
 	for {
 		c.mu.Lock()
-		fits := e.why != Kept || c.count < c.cfg.MaxCount && e.bytes <= c.cfg.MaxBytes && c.bytes <= c.cfg.MaxBytes-e.bytes
+		fits := c.count < c.cfg.MaxCount && e.bytes <= c.cfg.MaxBytes && c.bytes <= c.cfg.MaxBytes-e.bytes
 		var victim *entry[H]
 		switch {
 		case fits:
 			c.account(e, 1, e.bytes)
-		case e.bytes <= c.cfg.MaxBytes && c.grave.Load() == nil:
+		case e.bytes <= c.cfg.MaxBytes && c.grave.Load() == nil && !c.inVain(e.bytes):
 			victim = c.evict()
 		}
 		c.mu.Unlock()
@@ -42,18 +45,39 @@ func (c *Cache[H]) unreserve(e *entry[H]) {
 	c.account(e, -1, -e.bytes)
 }
 
-// account counts by entries and bytes, of which less is a number that wraps. The caller has mu.
+// account counts against the limits, by entries and bytes, of which less is a number that wraps. The caller has mu.
 func (c *Cache[H]) account(e *entry[H], entries int, bytes uint64) {
-	c.stats.Pinned += bytes
-	c.stats.MostPinned = max(c.stats.MostPinned, c.stats.Pinned)
 	if e.why == Kept {
 		c.count += entries
 		c.bytes += bytes
 	}
 }
 
+// pinned counts a registration that has been made.
+func (c *Cache[H]) pinned(e *entry[H]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Pinned += e.bytes
+	c.stats.MostPinned = max(c.stats.MostPinned, c.stats.Pinned)
+}
+
 // handSteps is how many entries the hand passes at a time: where nearly all are in use nobody is to look at all of them for each miss.
 const handSteps = 128
+
+// inVain says that all that is idle would not make room for so many bytes: then nothing is let go for them, or each miss of a large buffer would
+// cost all small ones. Of more entries than the hand passes at a time it is not known. The caller has mu.
+func (c *Cache[H]) inVain(bytes uint64) bool {
+	if len(c.ring) > handSteps {
+		return false
+	}
+	room := c.cfg.MaxBytes - c.bytes
+	for _, e := range c.ring {
+		if e != nil && e.isIdle() {
+			room += e.bytes
+		}
+	}
+	return room < bytes
+}
 
 // evict takes out an idle entry, or none of those that the hand passes. If all idle ones among these were used since it came by last, one goes that
 // was. The caller has mu.

@@ -171,3 +171,30 @@ func TestMaximumOfBytes(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestNothingGoesInVain has a large buffer for which there is no room beside what is in use, whatever else goes: so nothing does.
+func TestNothingGoesInVain(t *testing.T) {
+	b := newBench(t, newDevice(), Config{MaxBytes: 10 * pageSize})
+	busy := b.acquire(t, memmon.Mapped(pages(t, 6).Bytes(), new(owner)))
+	small := singles(t, 3)
+	large := memmon.Mapped(pages(t, 5).Bytes(), new(owner))
+	for range 5 {
+		for _, k := range small {
+			b.pass(t, k)
+		}
+		r := b.acquire(t, large)
+		if r.Why() != Full {
+			t.Errorf("%v", r.Why())
+		}
+		release(t, &r, nil)
+	}
+	if s := b.Stats(); s.Evicted != 0 || s.Hits != 12 {
+		t.Errorf("%+v", s)
+	}
+	release(t, &busy, nil)
+	if r := b.acquire(t, large); r.Why() != Kept {
+		t.Errorf("there is room: %v", r.Why())
+	} else {
+		release(t, &r, nil)
+	}
+}

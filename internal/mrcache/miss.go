@@ -58,52 +58,67 @@ func (c *Cache[H]) missed(k memmon.Kind, found *entry[H]) (Registration[H], erro
 
 // register makes a registration. The epoch was asked before: what is turned off or forgotten from then on is so for this registration.
 func (c *Cache[H]) register(k memmon.Kind, b []byte, epoch uint64, why miss, ask bool) (Registration[H], error) {
-	if !c.enter() {
-		return Registration[H]{}, ErrClosed
-	}
 	e := &entry[H]{source: memmon.Source(k), epoch: epoch, class: classOf(k)}
 	e.state.Store(1)
 	e.why = Unsure
-	var err error
 	if ask {
 		e.why = Kept
+	}
+	if err := c.make(e, k, b); err != nil {
+		return Registration[H]{}, err
+	}
+	out := false
+	defer func() {
+		if !out { // nobody has seen it
+			c.logFailure(c.dismiss(e))
+		}
+	}()
+	r := Registration[H]{c, e, k, false}
+	if e.proof != nil {
+		var valid bool
+		if r.held, valid = e.proof.Hold(); !valid {
+			if e.proof.Changed() {
+				return Registration[H]{}, ErrRemapped
+			}
+			return Registration[H]{}, errUnsure
+		}
+	}
+	if e.why != Kept {
+		c.countOnce(e.why)
+		out = true
+		return r, nil
+	}
+	other, err := c.publish(e, k, memmon.RangeOf(b), why)
+	if err != nil || other.entry != nil {
+		return other, err
+	}
+	out = true
+	return r, nil
+}
+
+// make asks who answers for the memory, if it is to be kept, and registers it. Unless it is made, also if the registrar panics, nothing is left of it.
+func (c *Cache[H]) make(e *entry[H], k memmon.Kind, b []byte) (err error) {
+	if !c.enter() {
+		return ErrClosed
+	}
+	made := false
+	defer func() {
+		if made {
+			return
+		}
+		if e.proof != nil {
+			e.proof.Close()
+		}
+		c.leave()
+	}()
+	if e.why == Kept {
 		err = c.prove(e, k, b)
 	}
 	if err == nil {
 		err = c.pin(e, k, b)
 	}
-	if err != nil {
-		if e.proof != nil {
-			e.proof.Close()
-		}
-		c.leave()
-		return Registration[H]{}, err
-	}
-	r := Registration[H]{c, e, k, false}
-	if e.proof != nil {
-		var valid bool
-		if r.held, valid = e.proof.Hold(); !valid {
-			if err = errUnsure; e.proof.Changed() {
-				err = ErrRemapped
-			}
-			return c.giveBack(e, Registration[H]{}, err)
-		}
-	}
-	if e.why != Kept {
-		c.countOnce(e.why)
-		return r, nil
-	}
-	other, err := c.publish(e, k, memmon.RangeOf(b), why)
-	if err != nil || other.entry != nil {
-		return c.giveBack(e, other, err)
-	}
-	return r, nil
-}
-
-// giveBack ends a registration that nobody has seen, and returns the rest.
-func (c *Cache[H]) giveBack(e *entry[H], r Registration[H], err error) (Registration[H], error) {
-	c.logFailure(c.dismiss(e))
-	return r, err
+	made = err == nil
+	return err
 }
 
 // prove asks who answers for the memory, before it is registered. What the proof says is of b only if that is still the memory: who closes an arena
@@ -158,10 +173,17 @@ func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
 	if !c.reserve(e) {
 		return errNoRoom
 	}
+	made := false
+	defer func() {
+		if !made {
+			c.unreserve(e)
+		}
+	}()
 	if e.handle, err = c.Register(b); err != nil {
-		c.unreserve(e)
 		return fmt.Errorf("mrcache: register %d bytes at %v: %w", len(b), e.span, err)
 	}
+	made = true
+	c.pinned(e)
 	return nil
 }
 

@@ -143,6 +143,7 @@ func (c *Cache[H]) dismiss(e *entry[H]) error {
 	}
 	c.mu.Lock()
 	c.account(e, -1, -e.bytes)
+	c.stats.Pinned -= e.bytes
 	c.countHits(e)
 	if err != nil {
 		c.stats.Failed++
