@@ -168,6 +168,15 @@ func TestInNamespaces(t *testing.T) {
 	}
 }
 
+// TestInNamespaceWithoutProc has /proc of the namespace outside, where the number of this process is another's.
+func TestInNamespaceWithoutProc(t *testing.T) {
+	args := []string{"--user", "--map-root-user", "--pid", "--fork"}
+	testutil.Require(t, testutil.Program("unshare"), namespacesWork(args...))
+	if r := examined(t, append([]string{"unshare"}, args...)...); !r.OK {
+		t.Errorf("%+v", r.Checks)
+	}
+}
+
 // TestOtherProcess looks at one of this user, and at one that is not there.
 func TestOtherProcess(t *testing.T) {
 	p := testutil.Start(t, "", nil, "cat")
