@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"crypto/rand"
 	"os"
 
 	"github.com/weft-fabric/weft/internal/sys"
@@ -48,13 +49,23 @@ func memoryFiles() error {
 	return ro.Close()
 }
 
+// unixSockets makes a pair, and meets itself at a name, as peers meet.
 func unixSockets() error {
 	a, b, err := sys.SocketPair(sys.SeqPacket)
 	if err != nil {
 		return err
 	}
 	_ = b.Close()
-	return a.Close()
+	_ = a.Close()
+	at := sys.UnixAddress{Name: "weft-doctor-" + rand.Text(), Abstract: true}
+	if a, err = sys.ListenUnix(at, sys.SeqPacket, 1); err != nil {
+		return err
+	}
+	defer a.Close()
+	if b, err = sys.ConnectUnix(at, sys.SeqPacket); err != nil {
+		return err
+	}
+	return b.Close()
 }
 
 func poller() error {

@@ -45,12 +45,13 @@ func find(pid int, f sys.Features) (Report, error) {
 	return p.report, p.look()
 }
 
-var errNumbers = errors.New("/proc is of another pid namespace, in which the number is another process's: mount one of this namespace")
+// ErrNumbers says that /proc is of another pid namespace than this process: there the number is another process's.
+var ErrNumbers = errors.New("/proc is of another pid namespace, where the number is another process's")
 
 // mappingsOf are the mappings of another process, if its number is the same one in /proc and for system calls.
 func mappingsOf(pid int) ([]sys.MappingInfo, error) {
 	if self, err := os.Readlink("/proc/self"); err == nil && self != strconv.Itoa(os.Getpid()) {
-		return nil, errNumbers
+		return nil, ErrNumbers
 	}
 	return sys.ProcessMappings(pid)
 }
