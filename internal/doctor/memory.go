@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/weft-fabric/weft/internal/hooks"
 	"github.com/weft-fabric/weft/memmon"
@@ -52,7 +53,7 @@ func (h *HooksReport) check() Check {
 
 // remedy is for hooks that are not known.
 func (h *HooksReport) remedy() string {
-	switch gone := errors.Is(h.why, fs.ErrNotExist); {
+	switch gone := errors.Is(h.why, fs.ErrNotExist) || errors.Is(h.why, syscall.ESRCH); {
 	case noDescriptor(h.why):
 		return moreFiles
 	case errors.Is(h.why, hooks.ErrNumbers), gone && h.PID == os.Getpid():
