@@ -208,6 +208,7 @@ func TestRemedies(t *testing.T) {
 		"tried, refused": {tried("x", "", syscall.EPERM, "a filter"), "a filter"},
 		"hooks":          {(&HooksReport{PID: 1, Error: "x", why: none}).check(), moreFiles},
 		"hooks, other":   {(&HooksReport{PID: 1, Error: "x", why: hooks.ErrNumbers}).check(), "mount /proc, of this pid namespace"},
+		"hooks, refused": {(&HooksReport{PID: 1, Error: "x", why: syscall.EPERM}).check(), "look as the same user or as root; in a container with CAP_SYS_PTRACE; with ptrace_scope 0"},
 		"hooks, here":    {(&HooksReport{PID: os.Getpid(), Error: "x", why: os.ErrNotExist}).check(), "mount /proc, of this pid namespace"},
 	} {
 		if c.got.Remedy != c.want {

@@ -60,8 +60,10 @@ func (h *HooksReport) remedy() string {
 		return "mount /proc, of this pid namespace"
 	case gone:
 		return "look at a process that runs; if it does, as the same user or as root: /proc hides those of others (hidepid)"
+	case errors.Is(h.why, fs.ErrPermission):
+		return "look as the same user or as root; in a container with CAP_SYS_PTRACE; with ptrace_scope 0"
 	}
-	return "look as the same user or as root; in a container with CAP_SYS_PTRACE; with ptrace_scope 0"
+	return "nothing: such a process cannot be looked at"
 }
 
 // MonitorState says which memory monitor would serve a program that asks for what the environment says (memmon's FromEnv).
