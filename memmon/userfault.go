@@ -1,6 +1,7 @@
 package memmon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -27,7 +28,7 @@ var errNotNow = errors.New("it is not started")
 
 func newUserfault(e *events) (Monitor, error) {
 	if err := sys.CanUserfault(); err != nil {
-		return nil, fmt.Errorf("%w (the kernel needs 5.11, and vm.unprivileged_userfaultfd or none of seccomp's filters on it)", err)
+		return nil, fmt.Errorf("%w (the kernel needs 5.11, and no filter of system calls on it)", err)
 	}
 	return &userfault{wake: e.wake, watches: nearby{}}, nil
 }
@@ -94,7 +95,7 @@ func (u *userfault) Watch(r Range) (Watch, error) {
 	w := &userfaultWatch{u: u, fd: fd, r: r}
 	w.seen.Store(u.heard.now())
 	if err := fd.Watch(r.Addr, r.Len); err != nil {
-		return nil, err
+		return nil, cmp.Or(fd.Err(), err) // the reader's, if it is that which has ended
 	}
 	u.watches.add(w)
 	return w, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-fabric/weft/internal/hooks"
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/testutil"
 )
@@ -168,6 +169,15 @@ func TestInNamespaces(t *testing.T) {
 	}
 }
 
+// TestInNamespaceWithoutProc has /proc of the namespace outside, where the number of this process is another's.
+func TestInNamespaceWithoutProc(t *testing.T) {
+	args := []string{"--user", "--map-root-user", "--pid", "--fork"}
+	testutil.Require(t, testutil.Program("unshare"), namespacesWork(args...))
+	if r := examined(t, append([]string{"unshare"}, args...)...); !r.OK {
+		t.Errorf("%+v", r.Checks)
+	}
+}
+
 // TestOtherProcess looks at one of this user, and at one that is not there.
 func TestOtherProcess(t *testing.T) {
 	p := testutil.Start(t, "", nil, "cat")
@@ -182,8 +192,28 @@ func TestOtherProcess(t *testing.T) {
 		t.Error(err)
 	}
 	r = Examine(Config{PID: 1 << 30})
-	if r.Hooks.Error == "" || r.check("c_library").State != Limited || !r.OK {
+	if r.Hooks.Error == "" || r.check("c_library").State != Limited || !strings.Contains(r.check("c_library").Remedy, "that runs") || !r.OK {
 		t.Errorf("%+v, %+v", r.Hooks, r.check("c_library"))
+	}
+}
+
+// TestRemedies: who has no descriptor left is not told to change filters of system calls, users or mounts.
+func TestRemedies(t *testing.T) {
+	none := fmt.Errorf("x: %w", os.NewSyscallError("socket", syscall.EMFILE))
+	for what, c := range map[string]struct {
+		got  Check
+		want string
+	}{
+		"tried":          {tried("x", "", none, "a filter"), moreFiles},
+		"tried, refused": {tried("x", "", syscall.EPERM, "a filter"), "a filter"},
+		"hooks":          {(&HooksReport{PID: 1, Error: "x", why: none}).check(), moreFiles},
+		"hooks, other":   {(&HooksReport{PID: 1, Error: "x", why: hooks.ErrNumbers}).check(), "mount /proc, of this pid namespace"},
+		"hooks, refused": {(&HooksReport{PID: 1, Error: "x", why: syscall.EPERM}).check(), "look as the same user or as root; in a container with CAP_SYS_PTRACE; with ptrace_scope 0"},
+		"hooks, here":    {(&HooksReport{PID: os.Getpid(), Error: "x", why: os.ErrNotExist}).check(), "mount /proc, of this pid namespace"},
+	} {
+		if c.got.Remedy != c.want {
+			t.Errorf("%s: %+v", what, c.got)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"crypto/rand"
 	"os"
 
 	"github.com/weft-fabric/weft/internal/sys"
@@ -48,13 +49,23 @@ func memoryFiles() error {
 	return ro.Close()
 }
 
+// unixSockets makes a pair, and meets itself at a name, as peers meet.
 func unixSockets() error {
 	a, b, err := sys.SocketPair(sys.SeqPacket)
 	if err != nil {
 		return err
 	}
 	_ = b.Close()
-	return a.Close()
+	_ = a.Close()
+	at := sys.UnixAddress{Name: "weft-doctor-" + rand.Text(), Abstract: true}
+	if a, err = sys.ListenUnix(at, sys.SeqPacket, 1); err != nil {
+		return err
+	}
+	defer a.Close()
+	if b, err = sys.ConnectUnix(at, sys.SeqPacket); err != nil {
+		return err
+	}
+	return b.Close()
 }
 
 func poller() error {
@@ -89,7 +100,7 @@ func features() []Check {
 	}
 	return append(list,
 		tried("userfaultfd", "private memory that is not of the Go heap can be watched", sys.CanUserfault(),
-			"a kernel from 5.11 on, vm.unprivileged_userfaultfd=1 before that, and a filter that allows it; only for memory that nothing else can answer for"),
+			"a kernel from 5.11 on with userfaultfd, and a filter of system calls that allows it, and dup3; only for memory that nothing else can answer for"),
 		tried("io_uring", "memory can be pinned for the tests of Weft", sys.CanUring(), "sysctl kernel.io_uring_disabled=0, and a filter of system calls that allows it; Weft's own tests use it, nothing else does"),
 	)
 }

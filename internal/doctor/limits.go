@@ -30,7 +30,7 @@ func (r *Report) limits() []Check {
 func limit(name string, l *host.Limit, little uint64, text func(uint64) string, remedy string) Check {
 	switch {
 	case l == nil:
-		return Check{Name: name, State: Limited, Found: "not known: /proc/self/limits cannot be read", Remedy: "mount /proc"}
+		return Check{Name: name, State: Limited, Found: "not known: /proc/self/limits cannot be read", Remedy: "mount /proc, and leave this process descriptors (ulimit -n)"}
 	case l.Unlimited:
 		return Check{Name: name, State: Works, Found: "no limit"}
 	case l.Value < little:

@@ -1,9 +1,12 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/weft-fabric/weft/internal/hooks"
 	"github.com/weft-fabric/weft/memmon"
@@ -11,7 +14,7 @@ import (
 
 func hooksOf(pid int) HooksReport {
 	r, err := hooks.FindIn(pid)
-	h := HooksReport{PID: pid, Report: r}
+	h := HooksReport{PID: pid, Report: r, why: err}
 	if err != nil {
 		h.Error = err.Error()
 	}
@@ -27,7 +30,7 @@ func (h *HooksReport) check() Check {
 	}
 	switch {
 	case h.Error != "":
-		c.State, c.Found, c.Remedy = Limited, "hooks are not known: "+h.Error, "look as the same user or as root; in a container with CAP_SYS_PTRACE; with ptrace_scope 0"
+		c.State, c.Found, c.Remedy = Limited, "hooks are not known: "+h.Error, h.remedy()
 	case h.Library == "":
 		c.Found = which + " is static: it has no C library that could be hooked"
 		if h.PID == os.Getpid() {
@@ -46,6 +49,21 @@ func (h *HooksReport) check() Check {
 		c.Found += fmt.Sprintf("; %d could not be looked at, as %s: %s", len(h.Unseen), h.Unseen[0].Object, h.Unseen[0].Why)
 	}
 	return c
+}
+
+// remedy is for hooks that are not known.
+func (h *HooksReport) remedy() string {
+	switch gone := errors.Is(h.why, fs.ErrNotExist) || errors.Is(h.why, syscall.ESRCH); {
+	case noDescriptor(h.why):
+		return moreFiles
+	case errors.Is(h.why, hooks.ErrNumbers), gone && h.PID == os.Getpid():
+		return "mount /proc, of this pid namespace"
+	case gone:
+		return "look at a process that runs; if it does, as the same user or as root: /proc hides those of others (hidepid)"
+	case errors.Is(h.why, fs.ErrPermission):
+		return "look as the same user or as root; in a container with CAP_SYS_PTRACE; with ptrace_scope 0"
+	}
+	return "nothing: such a process cannot be looked at"
 }
 
 // MonitorState says which memory monitor would serve a program that asks for what the environment says (memmon's FromEnv).

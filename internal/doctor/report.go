@@ -1,8 +1,10 @@
 package doctor
 
 import (
+	"errors"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/weft-fabric/weft/internal/hooks"
 	"github.com/weft-fabric/weft/internal/host"
@@ -44,6 +46,8 @@ type HooksReport struct {
 	PID   int    `json:"pid"`
 	Error string `json:"error"` // why that is not known
 	hooks.Report
+
+	why error
 }
 
 // Config says what to look at.
@@ -72,8 +76,18 @@ func Examine(c Config) Report {
 
 // tried is a check of something that was tried.
 func tried(name, works string, err error, remedy string) Check {
-	if err != nil {
-		return Check{Name: name, State: Missing, Found: err.Error(), Remedy: remedy}
+	switch {
+	case err == nil:
+		return Check{Name: name, State: Works, Found: works}
+	case noDescriptor(err):
+		remedy = moreFiles
 	}
-	return Check{Name: name, State: Works, Found: works}
+	return Check{Name: name, State: Missing, Found: err.Error(), Remedy: remedy}
+}
+
+const moreFiles = "more descriptors: ulimit -n, up to its hard limit"
+
+// noDescriptor says that something failed only for want of a descriptor.
+func noDescriptor(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

@@ -27,13 +27,15 @@ func FindIn(pid int) (Report, error) {
 
 func find(pid int, f sys.Features) (Report, error) {
 	p := &process{folder: "/proc/" + strconv.Itoa(pid), report: Report{Hooks: []Hook{}, Unseen: []Unseen{}}}
-	if pid == os.Getpid() {
+	var err error
+	if pid == os.Getpid() { // not by its number: /proc may be of another pid namespace
 		p.folder = "/proc/self"
+		p.maps, err = sys.Mappings()
 	} else {
 		p.root = p.folder + "/root" // of its mount namespace
+		p.maps, err = mappingsOf(pid)
 	}
-	var err error
-	if p.maps, err = sys.ProcessMappings(pid); err != nil {
+	if err != nil {
 		return p.report, err
 	}
 	if p.mem, err = sys.OpenProcessMemory(pid, f); err != nil {
@@ -41,6 +43,17 @@ func find(pid int, f sys.Features) (Report, error) {
 	}
 	defer p.mem.Close()
 	return p.report, p.look()
+}
+
+// ErrNumbers says that /proc is of another pid namespace than this process: there the number is another process's.
+var ErrNumbers = errors.New("/proc is of another pid namespace, where the number is another process's")
+
+// mappingsOf are the mappings of another process, if its number is the same one in /proc and for system calls.
+func mappingsOf(pid int) ([]sys.MappingInfo, error) {
+	if self, err := os.Readlink("/proc/self"); err == nil && self != strconv.Itoa(os.Getpid()) {
+		return nil, ErrNumbers
+	}
+	return sys.ProcessMappings(pid)
 }
 
 // process is one that is looked at.
@@ -149,7 +162,7 @@ func (p *process) open(m sys.MappingInfo) (*object, error) {
 // file opens what is mapped, and nothing that could block. The kernel has the file itself for who has the capability (CAP_CHECKPOINT_RESTORE), also one that was removed; for others its
 // path has to do, as the process sees it. In a chroot in another mount namespace paths begin outside of the chroot.
 func (p *process) file(m sys.MappingInfo) (*os.File, error) {
-	if f, err := regular(fmt.Sprintf("%s/map_files/%x-%x", p.folder, m.Addr, m.Addr+m.Len)); err == nil {
+	if f, err := sys.OpenRegular(fmt.Sprintf("%s/map_files/%x-%x", p.folder, m.Addr, m.Addr+m.Len)); err == nil {
 		return f, nil
 	}
 	if strings.HasSuffix(m.File, deleted) {
@@ -157,27 +170,16 @@ func (p *process) file(m sys.MappingInfo) (*os.File, error) {
 	}
 	if p.root != "" {
 		if root, err := os.Readlink(p.root); err == nil && root != "/" && strings.HasPrefix(m.File, root+"/") {
-			if f, err := regular(p.root + strings.TrimPrefix(m.File, root)); err == nil {
+			if f, err := sys.OpenRegular(p.root + strings.TrimPrefix(m.File, root)); err == nil {
 				return f, nil
 			}
 		}
 	}
-	return regular(p.root + m.File)
+	return sys.OpenRegular(p.root + m.File)
 }
 
 // deleted is what the kernel adds to the path of a file that was removed.
 const deleted = " (deleted)"
-
-func regular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: not a regular file", errObject)
-	}
-	return os.Open(path)
-}
 
 // found notes a hook, and whose it is.
 func (p *process) found(h Hook) {

@@ -92,10 +92,10 @@ func TestFileOfMapping(t *testing.T) {
 		{in, "/lib/a.so", nil},
 		{in, "/lib/b.so", os.ErrNotExist},
 		{in, dir + "/viewpoint/lib/a.so", os.ErrNotExist},
-		{in, "/lib", errObject},
+		{in, "/lib", sys.ErrNotRegular},
 		{here, dir + "/view/lib/a.so", nil},
 		{here, dir + "/view/lib/a.so (deleted)", errDeleted},
-		{here, "/dev/zero", errObject},
+		{here, "/dev/zero", sys.ErrNotRegular},
 	} {
 		f, err := c.p.file(sys.MappingInfo{File: c.path})
 		if !errors.Is(err, c.err) {

@@ -16,8 +16,12 @@ const (
 
 	// program header: type u32 | flags u32 | offset u64 | address u64 | physical u64 | bytes in the file u64 | bytes u64 | align u64
 	headerSize  = 56
+	typeLoad    = 1 // PT_LOAD
 	typeDynamic = 2 // PT_DYNAMIC
 	typeHeaders = 6 // PT_PHDR
+
+	// The program headers come right behind the file's own.
+	fileHeaderSize = 64
 
 	// dynamic section: pairs tag u64 | value u64
 	pairSize = 16
@@ -74,6 +78,9 @@ func links(mem io.ReaderAt, auxv []byte) ([]link, error) {
 
 // firstLink finds the address of the first entry.
 func firstLink(mem io.ReaderAt, auxv []byte) (uint64, error) {
+	if len(auxv) >= pairSize && word(auxv, 0)>>32 != 0 { // words of 32 bits: no tag is as large
+		return 0, errMachine
+	}
 	headers, number := value(auxv, auxHeaders), value(auxv, auxNumber)
 	if headers == 0 || number == 0 || number > maxHeaders {
 		return 0, fmt.Errorf("%w: %d program headers at %#x", errOddLinks, number, headers)
@@ -102,14 +109,17 @@ func firstLink(mem io.ReaderAt, auxv []byte) (uint64, error) {
 	return word(b, 1), nil
 }
 
-// dynamicSection finds it in the program headers that lie at an address.
+// dynamicSection finds it in the program headers that lie at an address. They say themselves where they belong; those of static programs and of the
+// loader do not, but the first piece that is loaded begins with the file's header.
 func dynamicSection(b []byte, headers uint64) (at, size uint64, ok bool) {
-	bias := uint64(0)
+	bias, sure := uint64(0), false
 	for ; len(b) >= headerSize; b = b[headerSize:] {
-		switch binary.LittleEndian.Uint32(b) {
-		case typeHeaders:
-			bias = headers - word(b, 2)
-		case typeDynamic:
+		switch kind := binary.LittleEndian.Uint32(b); {
+		case kind == typeHeaders:
+			bias, sure = headers-word(b, 2), true
+		case kind == typeLoad && word(b, 1) == 0 && !sure:
+			bias = headers - fileHeaderSize - word(b, 2)
+		case kind == typeDynamic:
 			at, size, ok = word(b, 2), word(b, 5), true
 		}
 	}

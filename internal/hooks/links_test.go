@@ -97,6 +97,29 @@ func TestOddLinks(t *testing.T) {
 	}
 }
 
+// TestLinksWithoutPlace is of programs whose headers do not say where they belong: static ones at a random address, and the loader.
+func TestLinksWithoutPlace(t *testing.T) {
+	mem, auxv := loadedTwo()
+	want, err := links(mem, auxv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	headers := mem[0x5000_0040]
+	copy(headers, w64(4))                // not PT_PHDR
+	copy(headers[headerSize+8:], w64(0)) // the beginning of the file is loaded, at its address 0
+	if list, err := links(mem, auxv); err != nil || !slices.Equal(list, want) {
+		t.Errorf("%#x, %v", list, err)
+	}
+}
+
+// TestLinksOf32Bits has the auxiliary vector of a program of 32 bits.
+func TestLinksOf32Bits(t *testing.T) {
+	auxv := binary.LittleEndian.AppendUint64(nil, 33|0xf7f0_0000<<32)
+	if _, err := links(pieces{}, append(auxv, w64(3|0x0804_8034<<32, 5|1<<32, 0)...)); !errors.Is(err, errMachine) {
+		t.Error(err)
+	}
+}
+
 func FuzzLinks(f *testing.F) {
 	mem, auxv := loadedTwo()
 	f.Add(auxv, mem[0x5000_0040], mem[0x5000_3000], mem[0x7000_0000], mem[0x7000_1000], mem[0x7000_2000])

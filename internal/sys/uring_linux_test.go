@@ -367,14 +367,15 @@ func TestUringForbidden(t *testing.T) {
 	}
 }
 
-// denied is a filter of system calls (seccomp(2)), which refuses those of io_uring with EPERM. It is global so that it does not move.
+// denied is a filter of system calls (seccomp(2)). It is global so that it does not move.
 var denied struct{ program, filter []byte }
 
-func roleForbidden([]string) error {
+// deny has the kernel refuse a call of this thread with EPERM from now on, in a process that is a role.
+func deny(call uint32) error {
 	const load, equal, ret = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_RET | unix.BPF_K
 	for _, i := range []unix.SockFilter{
 		{Code: load}, // the number of the call comes first in what a filter sees
-		{Code: equal, K: unix.SYS_IO_URING_SETUP, Jf: 1},
+		{Code: equal, K: call, Jf: 1},
 		{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
 		{Code: ret, K: unix.SECCOMP_RET_ALLOW},
 	} {
@@ -388,7 +389,11 @@ func roleForbidden([]string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(Address(denied.program)), 0, 0); err != nil {
+	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(Address(denied.program)), 0, 0)
+}
+
+func roleForbidden([]string) error {
+	if err := deny(unix.SYS_IO_URING_SETUP); err != nil {
 		return err
 	}
 	for _, f := range []Feature{IOUring, SendZC} {

@@ -1,6 +1,8 @@
 package sys
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -249,6 +251,25 @@ func TestUserfaultCloseLetsGo(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestUserfaultRefused is under a filter of system calls that refuses what lets go of the threads that wait when the reader ends: better none than one
+// at whose end they hang.
+func TestUserfaultRefused(t *testing.T) {
+	testutil.Require(t, testutil.Capability{Name: "userfaultfd with write protection", Probe: CanUserfault, Fixed: true})
+	if err := testutil.Child(t, "unreplaced").Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func roleUnreplaced([]string) error {
+	if err := deny(unix.SYS_DUP3); err != nil {
+		return err
+	}
+	if err := CanUserfault(); !errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("it can: %w", err)
+	}
+	return nil
 }
 
 // rawUnmap unmaps as the Go runtime does, and programs without a C library: the processor of Go's is not given back meanwhile.

@@ -125,7 +125,22 @@ func openUserfault() (*FD, error) {
 		_ = fd.Close()
 		return nil, fmt.Errorf("userfaultfd with write protection and events of unmapping: %w", err)
 	}
+	if err := replaced(fd); err != nil {
+		_ = fd.Close()
+		return nil, err
+	}
 	return fd, nil
+}
+
+// replaced puts a copy in the place of another one, as the thread does when it ends: who waits for its reading would wait for ever if a filter of
+// system calls refused that.
+func replaced(fd *FD) error {
+	n, err := unix.FcntlInt(uintptr(fd.Int()), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("fcntl", err)
+	}
+	defer unix.Close(n)
+	return os.NewSyscallError("dup3", unix.Dup3(fd.Int(), n, unix.O_CLOEXEC))
 }
 
 func uffdCall(fd int, request uintptr, arg unsafe.Pointer) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -42,7 +43,7 @@ with its limits.`,
 			if cmd.Flags().Changed("pid") && opt.pid <= 0 {
 				return usagef("--pid %d is no process", opt.pid)
 			}
-			return runDoctor(env, opt)
+			return runDoctor(cmd.Context(), env, opt)
 		},
 	}
 	f := cmd.Flags()
@@ -51,8 +52,11 @@ with its limits.`,
 	return cmd
 }
 
-func runDoctor(env Env, opt doctorOptions) error {
-	r := doctor.Examine(doctor.Config{Root: env.Root, PID: opt.pid, LibraryPath: environment(env, "LD_LIBRARY_PATH")})
+func runDoctor(ctx context.Context, env Env, opt doctorOptions) error {
+	r, err := lookAt(ctx, doctor.Config{Root: env.Root, PID: opt.pid, LibraryPath: environment(env, "LD_LIBRARY_PATH")})
+	if err != nil {
+		return err
+	}
 	out := newOutput(env.Stdout)
 	if opt.json {
 		b, err := jsonLine(r)
@@ -70,6 +74,19 @@ func runDoctor(env Env, opt doctorOptions) error {
 		return fmt.Errorf("process %d could not be looked at: %s", opt.pid, r.Hooks.Error)
 	}
 	return missing(&r)
+}
+
+// lookAt leaves the looking alone when it is interrupted: reading what another process has loaded may take long, or hang with its file system. It
+// ends with this process.
+func lookAt(ctx context.Context, c doctor.Config) (doctor.Report, error) {
+	seen := make(chan doctor.Report, 1)
+	go func() { seen <- doctor.Examine(c) }()
+	select {
+	case r := <-seen:
+		return r, nil
+	case <-ctx.Done():
+		return doctor.Report{}, context.Cause(ctx)
+	}
 }
 
 // missing is an error that names what Weft needs and has not.

@@ -2,8 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -162,5 +167,28 @@ func TestDoctorAndProvider(t *testing.T) {
 	}
 	if r := doctor.Examine(doctor.Config{}); r.OK != infos[0].Usable {
 		t.Errorf("shm is usable: %v (%s); the checks: %+v", infos[0].Usable, infos[0].Why, r.Checks)
+	}
+}
+
+// TestDoctorInterrupted reads what hangs: a pipe to which nobody writes.
+func TestDoctorInterrupted(t *testing.T) {
+	root := t.TempDir()
+	pipe := filepath.Join(root, "etc/ld.so.cache")
+	if err := errors.Join(os.Mkdir(filepath.Join(root, "etc"), 0o755), syscall.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errInterrupted)
+	var out, said bytes.Buffer
+	code := Run(ctx, Env{Stdout: &out, Stderr: &said, Root: root}, []string{"doctor"})
+	if code != exitFailed || said.String() != "weft: interrupted\n" || out.Len() > 0 {
+		t.Errorf("exit code %d, %q, %q", code, &said, &out)
+	}
+	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // when the reader is there
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
 	}
 }
