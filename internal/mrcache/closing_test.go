@@ -16,7 +16,7 @@ type closing struct {
 func (c *closing) Bytes() []byte {
 	b := c.Arena.Bytes()
 	if c.looks--; c.looks == 0 {
-		_ = c.Arena.Close()
+		_ = c.Close()
 	}
 	return b
 }
@@ -28,7 +28,7 @@ func TestClosedWhileAcquired(t *testing.T) {
 		k := &closing{arena(t, b.arbiter, 1), looks}
 		r, err := b.Acquire(k)
 		if err == nil {
-			err = errors.Join(r.Release(), k.Arena.Close())
+			err = errors.Join(r.Release(), k.Close())
 		}
 		var want error // closed after it was released
 		if looks <= 3 {
