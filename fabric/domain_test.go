@@ -161,6 +161,52 @@ func TestForeignSegments(t *testing.T) {
 // global is memory that Go did not allocate.
 var global [8]byte
 
+// Bytes that are not of the memory that they are said to be would be looked for at an offset of nothing: they are refused.
+func TestKindsOfSegments(t *testing.T) {
+	p := fakeprov.New("fake")
+	a, b := open(t, p, "a"), open(t, p, "b")
+	to := a.peer(t, b)
+	mine, err := a.d.Alloc(100, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arena, err := memmon.NewArena(100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := arena.Bytes()
+	if err := arena.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all := make([]byte, 100)
+	kind := memmon.HeapBytes(all[10:90])
+	for _, s := range []Segment{{Bytes: all[10:90], Kind: kind}, {Bytes: all[89:90], Kind: kind}, {Bytes: all[:0], Kind: kind}, {Kind: kind}} {
+		if err := a.ep.Send(Op{Local: s, Peer: to, Flags: Quiet}); err != nil {
+			t.Errorf("%d bytes of their kind: %v", len(s.Bytes), err)
+		}
+	}
+	const says = "not part of"
+	for _, c := range []struct {
+		name string
+		s    Segment
+		says string
+	}{
+		{"before it", Segment{Bytes: all[9:11], Kind: kind}, says},
+		{"behind it", Segment{Bytes: all[89:91], Kind: kind}, says},
+		{"up to its capacity", Segment{Bytes: all[90:91], Kind: kind}, says},
+		{"other bytes", Segment{Bytes: make([]byte, 10), Kind: kind}, says},
+		{"no memory", Segment{Bytes: all, Kind: memmon.HeapBytes(nil)}, says},
+		{"an arena that is closed", Segment{Bytes: ended, Kind: arena}, says},
+		{"registered", Segment{Bytes: mine.Bytes()[:1], Memory: mine.Slice(0, 1).Memory, Kind: kind}, "registered memory has a Kind"},
+	} {
+		for _, op := range []Op{{Local: c.s, Peer: to}, {Locals: []Segment{c.s}, Peer: to}} {
+			if err := a.ep.Send(op); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v, want %q", c.name, err, c.says)
+			}
+		}
+	}
+}
+
 // An error says which operation, through which provider, towards whom.
 func TestErrorsName(t *testing.T) {
 	p := fakeprov.New("fake")

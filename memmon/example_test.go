@@ -40,13 +40,15 @@ type pool struct {
 // Generation makes the pool the owner of its memory.
 func (p *pool) Generation() uint64 { return p.number.Load() }
 
-// goes is called before the memory is unmapped.
+// goes has the memory go away. Who registers it while it does has pages that are not there any more: so the number changes before and after.
 func (p *pool) goes() {
 	p.number.Add(1)
 	memmon.Process().Notify(memmon.RangeOf(p.memory))
+	p.memory = nil // munmap, really
+	p.number.Add(1)
 }
 
-// Who maps memory answers for it: by a number that changes before the memory goes.
+// Who maps memory answers for it: by a number that changes before the memory goes and after that.
 func ExampleMapped() {
 	p := &pool{memory: make([]byte, 4096)} // of a mapping, really
 	proof, err := memmon.Process().Prove(memmon.Mapped(p.memory[:100], p))

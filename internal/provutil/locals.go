@@ -165,7 +165,7 @@ func (l *Locals[H]) Begin(s *provider.Segment, u Use) (Local[H], error) {
 		x.Handle, err = l.cache.Register(s.Bytes)
 	}
 	if u == ReadLocal && s.Memory == nil && errors.Is(err, syscall.EFAULT) && readOnly(s.Bytes) {
-		err = x.copied(s.Bytes)
+		err = x.copied(s)
 	}
 	if err != nil {
 		return Local[H]{}, fmt.Errorf("registering %d bytes of local memory: %w", len(s.Bytes), asFabric(err))

@@ -11,6 +11,7 @@ import (
 	"weak"
 
 	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/memmon"
 )
 
@@ -273,4 +274,56 @@ func TestLocalsCloseWhileBouncing(t *testing.T) {
 	if err := late.End(0); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestLocalsCloseBeside ends it while goroutines are in the middle: what has begun is registered until it ends, and nothing is left.
+func TestLocalsCloseBeside(t *testing.T) {
+	for range testutil.Count(t, 50, 1000) {
+		l, d := locals(t, 2)
+		kind := memmon.HeapBytes(make([]byte, 1000))
+		began := make(chan struct{})
+		begin := sync.OnceFunc(func() { close(began) })
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				<-began
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for _, s := range []provider.Segment{
+			{Bytes: make([]byte, 50)}, {Bytes: make([]byte, 50)}, {Bytes: make([]byte, 50)}, // more than there are buffers
+			{Bytes: make([]byte, 500)}, {Bytes: kind.Bytes()[1:], Kind: kind}, {Bytes: kind.Bytes()[2:], Kind: kind},
+		} {
+			all.Go(func() {
+				for range 20 {
+					err := d.use(l, &s)
+					begin()
+					if err != nil && (s.Kind == nil || !errors.Is(err, provider.ErrClosed)) {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := len(d.open); n > 0 {
+			t.Fatalf("%d registrations are left", n)
+		}
+	}
+}
+
+// use begins and ends the use of a segment, which is registered in between.
+func (d *desk) use(l *Locals[*registered], s *provider.Segment) error {
+	x, err := l.Begin(s, WriteLocal)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	if !d.open[x.Handle] {
+		err = errUnknown
+	}
+	d.mu.Unlock()
+	return errors.Join(err, x.End(len(s.Bytes)))
 }

@@ -3,6 +3,8 @@ package provutil
 import (
 	"bytes"
 
+	"github.com/weft-fabric/weft/fabric/provider"
+	"github.com/weft-fabric/weft/internal/mrcache"
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/memmon"
 )
@@ -27,9 +29,21 @@ func readOnly(b []byte) bool {
 	return at >= r.End() && !writable
 }
 
-// copied registers a copy of b for the operation.
-func (x *Local[H]) copied(b []byte) (err error) {
-	x.once, x.bytes = true, bytes.Clone(b)
+// copied registers a copy of a segment for the operation. The owner is asked before and after: of a view that is released nothing is sent, even if it
+// can still be read.
+func (x *Local[H]) copied(s *provider.Segment) (err error) {
+	was := generation(s.Kind)
+	x.once, x.bytes = true, bytes.Clone(s.Bytes)
+	if generation(s.Kind) != was {
+		return mrcache.ErrRemapped
+	}
 	x.Handle, err = x.of.cache.Register(x.bytes)
 	return err
+}
+
+func generation(k memmon.Kind) uint64 {
+	if k == nil {
+		return 0
+	}
+	return k.Generation()
 }

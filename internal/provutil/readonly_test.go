@@ -51,6 +51,10 @@ func TestLocalsOfWhatCanOnlyBeRead(t *testing.T) {
 			t.Errorf("%s: to be received there: %v", what, err)
 		}
 	}
+	gone := &provider.Segment{Bytes: b, Kind: memmon.Mapped(b, new(restless))}
+	if _, err := l.Begin(gone, ReadLocal); !errors.Is(err, provider.ErrRemapped) {
+		t.Errorf("what can be read, but is not its owner's any more: %v", err)
+	}
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +62,11 @@ func TestLocalsOfWhatCanOnlyBeRead(t *testing.T) {
 		t.Errorf("what is not mapped any more: %v", err)
 	}
 }
+
+// restless is the owner of memory that has gone.
+type restless struct{ numbered }
+
+func (r *restless) Generation() uint64 { return r.gen.Add(1) }
 
 func TestReadOnly(t *testing.T) {
 	m, err := sys.MapAnonymous(os.Getpagesize())
