@@ -9,4 +9,5 @@ var roles = []testutil.Role{
 	{Name: "memory", Run: roleMemory},
 	{Name: "own", Run: roleOwn},
 	{Name: "forbidden", Run: roleForbidden},
+	{Name: "container", Run: roleContainer},
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,16 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockable is the right to pin what the tests pin. The superuser mostly has it whatever the limit.
+// lockable is the right to pin what the tests pin.
 var lockable = testutil.Capability{Name: "2 MiB of memory that may be locked (RLIMIT_MEMLOCK)", Fixed: true, Probe: func() error {
-	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l); err != nil {
-		return err
+	n, err := LockableMemory()
+	if err == nil && n < 2<<20 {
+		err = fmt.Errorf("it is %d bytes", n)
 	}
-	if l.Cur < 2<<20 && os.Geteuid() != 0 {
-		return fmt.Errorf("it is %d bytes", l.Cur)
-	}
-	return nil
+	return err
 }}
 
 func newUring(t *testing.T, entries, buffers int) *Uring {
@@ -203,7 +199,7 @@ func TestUringWaits(t *testing.T) {
 // TestUringNoWait asks for what cannot be had now.
 func TestUringNoWait(t *testing.T) {
 	u := newUring(t, 1, 1)
-	m := anonymous(t, 256)
+	m := anonymous(t, (1<<20)/osPageSize)
 	if err := u.SetBuffer(0, m.Bytes()); err != nil {
 		t.Fatal(err)
 	}
