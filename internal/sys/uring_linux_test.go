@@ -263,11 +263,12 @@ func TestUringRefuses(t *testing.T) {
 	if err := u.SetBuffer(0, nil); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("a buffer of nothing: %v", err)
 	}
-	gone := anonymous(t, 1)
-	nothing := gone.Bytes()
-	gone.Close()
-	if err := u.SetBuffer(0, nothing); !errors.Is(err, syscall.EFAULT) {
-		t.Errorf("memory that is not mapped: %v", err)
+	hidden := anonymous(t, 1) // an address that was unmapped could be somebody's again
+	if err := hidden.Forbid(); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.SetBuffer(0, hidden.Bytes()); !errors.Is(err, syscall.EFAULT) {
+		t.Errorf("memory that cannot be touched: %v", err)
 	}
 	for _, n := range []int{-1, math.MaxInt32 + 1} {
 		if err := u.Submit(UringOp{Code: WriteFixed, Len: n}); !errors.Is(err, syscall.EINVAL) {
