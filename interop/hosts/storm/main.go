@@ -105,7 +105,7 @@ import (
 const (
 	pieces     = 64
 	pieceBytes = 64 << 10 // a page, where these are large: a piece is a registration of its own
-	kept       = 24 // of the pieces, so that there are evictions
+	kept       = 24       // of the pieces, so that there are evictions
 	goroutines = 8
 )
 
