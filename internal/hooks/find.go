@@ -63,6 +63,7 @@ type process struct {
 	maps   []sys.MappingInfo
 	mem    *sys.ProcessMemory
 	loaded []loaded // in the order of the loader
+	read   int64    // bytes of files
 	report Report
 }
 
@@ -156,7 +157,7 @@ func (p *process) open(m sys.MappingInfo) (*object, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readObject(f)
+	return readObject(measured{f, &p.read})
 }
 
 // file opens what is mapped, and nothing that could block. The kernel has the file itself for who has the capability (CAP_CHECKPOINT_RESTORE), also one that was removed; for others its
@@ -242,7 +243,7 @@ func (p *process) owner(at uint64) (path, symbol string) {
 		return m.File, ""
 	}
 	defer f.Close()
-	symbol, _ = nearest(f, at-p.loaded[i].bias) // without one the path has to do
+	symbol, _ = nearest(measured{f, &p.read}, at-p.loaded[i].bias) // without one the path has to do
 	return m.File, symbol
 }
 

@@ -106,3 +106,19 @@ func TestFileOfMapping(t *testing.T) {
 		}
 	}
 }
+
+// TestReadsSoMuch has a process whose files are more than anybody's: the rest of its objects is not looked at.
+func TestReadsSoMuch(t *testing.T) {
+	name := t.TempDir() + "/a.so"
+	if err := os.WriteFile(name, made(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := process{folder: t.TempDir()}
+	if _, err := p.open(sys.MappingInfo{File: name}); err != nil || p.read == 0 {
+		t.Fatal(p.read, err)
+	}
+	p.read = maxRead
+	if _, err := p.open(sys.MappingInfo{File: name}); !errors.Is(err, errMuch) {
+		t.Error(err)
+	}
+}

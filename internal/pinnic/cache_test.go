@@ -24,7 +24,7 @@ type cached struct {
 	a     *memmon.Arbiter
 }
 
-// maxCached is how many registrations are kept: less than all that may be locked.
+// maxCached is how many registrations are kept at most: less than there are slots. What may be locked bounds them as well.
 const maxCached = 64
 
 // cachedBy makes a cache for the length of a test.

@@ -223,7 +223,8 @@ func (c *Card) operate(code sys.UringCode, fd uintptr, h Handle, offset, n int) 
 	return first.N, nil
 }
 
-// Close ends the card, its registrations, and whoever waits in Send or Recv, with net.ErrClosed; again, it does nothing.
+// Close ends the card, its registrations, and whoever waits in Send or Recv, with net.ErrClosed; again, it does nothing. A Send with ZeroCopy whose
+// bytes the far end's kernel has no room for it does not end, and waits for it: close the far end first.
 func (c *Card) Close() error {
 	wire := c.wire.Close() // first: it ends who waits
 	c.mu.Lock()

@@ -31,15 +31,27 @@ func MapAnonymous(n int) (*Anonymous, error) {
 // MapAnonymousAt maps n bytes at addr, as a program does that uses an address again, unless something lies there: then taken
 // is true.
 func MapAnonymousAt(addr uint64, n int) (a *Anonymous, taken bool, err error) {
-	const flags = unix.MAP_FIXED_NOREPLACE | unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
-	at, err := unix.MmapPtr(-1, 0, pointer(addr), uintptr(n), unix.PROT_READ|unix.PROT_WRITE, flags)
+	b, taken, err := mapAt(addr, -1, n, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if b == nil {
+		return nil, taken, err
+	}
+	return &Anonymous{b, track("private mapping")}, false, nil
+}
+
+// mapAt maps at an address, unless something lies there. What does not know MAP_FIXED_NOREPLACE (kernels before 4.17, emulators) takes the
+// address for a wish: who gets another one has found it taken.
+func mapAt(addr uint64, fd, n, flags int) (b []byte, taken bool, err error) {
+	at, err := unix.MmapPtr(fd, 0, pointer(addr), uintptr(n), unix.PROT_READ|unix.PROT_WRITE, flags|unix.MAP_FIXED_NOREPLACE)
 	switch {
 	case err == unix.EEXIST:
 		return nil, true, nil
 	case err != nil:
 		return nil, false, fmt.Errorf("sys: map %d bytes at %#x: %w", n, addr, os.NewSyscallError("mmap", err))
+	case at != pointer(addr):
+		_ = unix.MunmapPtr(at, uintptr(n))
+		return nil, true, nil
 	}
-	return &Anonymous{unsafe.Slice((*byte)(at), n), track("private mapping")}, false, nil
+	return unsafe.Slice((*byte)(at), n), false, nil
 }
 
 // Bytes is the memory; nil after Close.
@@ -91,14 +103,7 @@ func (a *Anonymous) Close() error {
 // Claim maps a memory file of n bytes, shared, at a fixed address, unless something lies there: then taken is true. The mapping
 // stays for the life of the process.
 func Claim(addr uint64, fd *FD, n int) (b []byte, taken bool, err error) {
-	at, err := unix.MmapPtr(fd.Int(), 0, pointer(addr), uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED_NOREPLACE)
-	switch {
-	case err == unix.EEXIST:
-		return nil, true, nil
-	case err != nil:
-		return nil, false, os.NewSyscallError("mmap", err)
-	}
-	return unsafe.Slice((*byte)(at), n), false, nil
+	return mapAt(addr, fd.Int(), n, unix.MAP_SHARED)
 }
 
 // BytesAt is memory at an address of which the caller knows, from MappingsOf, that it is mapped and stays.

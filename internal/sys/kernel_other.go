@@ -164,9 +164,6 @@ func WriteProcess(int, uint64, []byte, Features) (int, error) { return 0, ErrNot
 // ReadGuarded is not available here.
 func ReadGuarded(int, uint64, []byte, Guard, Features) error { return ErrNotSupported }
 
-// CanUring says that nobody can.
-func CanUring() error { return ErrNotSupported }
-
 // FateOf sees no process here.
 func FateOf(int) Fate { return FateUnknown }
 

@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -20,13 +21,13 @@ func DescriptorLimit() (uint64, error) {
 }
 
 // LockableMemory is how many more bytes of memory this process may lock or have pinned by drivers (RLIMIT_MEMLOCK); the largest number if
-// nothing limits it, as for who has CAP_IPC_LOCK.
+// nothing limits it, as for who has CAP_IPC_LOCK. In a user namespace of its own a container only seems to have that.
 func LockableMemory() (uint64, error) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l); err != nil {
 		return 0, os.NewSyscallError("getrlimit", err)
 	}
-	if l.Cur == unix.RLIM_INFINITY || may(unix.CAP_IPC_LOCK) {
+	if l.Cur == unix.RLIM_INFINITY || may(unix.CAP_IPC_LOCK) && inFirstUserSpace("/proc/self/ns/user") {
 		return math.MaxUint64, nil
 	}
 	locked, err := lockedMemory("/proc/self/status")
@@ -43,6 +44,15 @@ func may(capability uint) bool {
 		return false
 	}
 	return sets[capability/32].Effective>>(capability%32)&1 != 0
+}
+
+// firstUserSpace is the user namespace that the system starts with: PROC_USER_INIT_INO of linux/proc_ns.h.
+const firstUserSpace = "user:[4026531837]"
+
+// inFirstUserSpace says whether a link is to it. Where there is no link the kernel has no others.
+func inFirstUserSpace(link string) bool {
+	space, err := os.Readlink(link)
+	return space == firstUserSpace || errors.Is(err, os.ErrNotExist)
 }
 
 // lockedMemory reads VmLck and VmPin of proc_pid_status(5), in bytes.

@@ -5,6 +5,7 @@ import "github.com/weft-fabric/weft/internal/testutil"
 // roles are what child processes of the tests do; each file that needs one adds it here.
 var roles = []testutil.Role{
 	{Name: "connect", Run: roleConnect},
+	{Name: "container", Run: roleContainer},
 	{Name: "wake", Run: roleWake},
 	{Name: "memory", Run: roleMemory},
 	{Name: "own", Run: roleOwn},

@@ -18,6 +18,7 @@ var read byte
 
 // TestTwin: a twin shows the same memory, and when it is taken away the memory itself stays.
 func TestTwin(t *testing.T) {
+	nothingOpen(t)
 	page := os.Getpagesize()
 	fd := memory(t, int64(4*page))
 	b := mapped(t, fd, 4*page, true).Bytes()[page-3 : 3*page+5]

@@ -13,6 +13,7 @@ import (
 // Twin is a second mapping of pages that are mapped already: the same memory at another address.
 type Twin struct {
 	pages, bytes []byte
+	ticket       uint64
 }
 
 // MapAgain maps the pages of b again, with the same rights. b lies in one shared mapping, of pages of the ordinary
@@ -30,7 +31,7 @@ func MapAgain(b []byte) (*Twin, error) {
 	}
 	pages := unsafe.Slice((*byte)(at), size)
 	first := len(whole) - len(b)
-	return &Twin{pages, pages[first : first+len(b) : first+len(b)]}, nil
+	return &Twin{pages, pages[first : first+len(b) : first+len(b)], track("twin")}, nil
 }
 
 // Bytes is the memory.
@@ -41,6 +42,7 @@ func (t *Twin) Bytes() []byte { return t.bytes }
 func (t *Twin) Fault() {
 	pages := t.pages
 	t.pages, t.bytes = nil, nil
+	untrack(t.ticket)
 	const flags = unix.MAP_FIXED | unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
 	if _, err := unix.MmapPtr(-1, 0, address(pages), uintptr(len(pages)), unix.PROT_NONE, flags); err != nil {
 		_ = unix.MunmapPtr(address(pages), uintptr(len(pages))) // a fault as well, until something else lies there

@@ -34,3 +34,6 @@ type UringResult struct {
 
 // maxUringBuffer is how much memory one buffer may be, in bytes.
 const maxUringBuffer = 1 << 30
+
+// CanUring says why this process cannot have a Uring; nil: it can.
+func CanUring() error { return Features{}.Check(IOUring) }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,16 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockable is the right to pin what the tests pin. The superuser mostly has it whatever the limit.
+// lockable is the right to pin what the tests pin.
 var lockable = testutil.Capability{Name: "2 MiB of memory that may be locked (RLIMIT_MEMLOCK)", Fixed: true, Probe: func() error {
-	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l); err != nil {
-		return err
+	n, err := LockableMemory()
+	if err == nil && n < 2<<20 {
+		err = fmt.Errorf("it is %d bytes", n)
 	}
-	if l.Cur < 2<<20 && os.Geteuid() != 0 {
-		return fmt.Errorf("it is %d bytes", l.Cur)
-	}
-	return nil
+	return err
 }}
 
 func newUring(t *testing.T, entries, buffers int) *Uring {
@@ -203,7 +199,7 @@ func TestUringWaits(t *testing.T) {
 // TestUringNoWait asks for what cannot be had now.
 func TestUringNoWait(t *testing.T) {
 	u := newUring(t, 1, 1)
-	m := anonymous(t, 256)
+	m := anonymous(t, (1<<20)/osPageSize)
 	if err := u.SetBuffer(0, m.Bytes()); err != nil {
 		t.Fatal(err)
 	}
@@ -267,11 +263,12 @@ func TestUringRefuses(t *testing.T) {
 	if err := u.SetBuffer(0, nil); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("a buffer of nothing: %v", err)
 	}
-	gone := anonymous(t, 1)
-	nothing := gone.Bytes()
-	gone.Close()
-	if err := u.SetBuffer(0, nothing); !errors.Is(err, syscall.EFAULT) {
-		t.Errorf("memory that is not mapped: %v", err)
+	hidden := anonymous(t, 1) // an address that was unmapped could be somebody's again
+	if err := hidden.Forbid(); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.SetBuffer(0, hidden.Bytes()); !errors.Is(err, syscall.EFAULT) {
+		t.Errorf("memory that cannot be touched: %v", err)
 	}
 	for _, n := range []int{-1, math.MaxInt32 + 1} {
 		if err := u.Submit(UringOp{Code: WriteFixed, Len: n}); !errors.Is(err, syscall.EINVAL) {

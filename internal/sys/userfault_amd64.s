@@ -120,6 +120,9 @@ broken:
 	LOCK
 	XADDQ R9, 0(R8)
 	MOVQ R12, AX
+	CMPQ AX, $0
+	JLT  end
+	MOVQ $-5, AX // EIO: not a whole message
 
 end:
 	// AX says why. Nobody is alive any more before the userfaultfd closes, which lets go of all who wait for their event to be

@@ -122,6 +122,8 @@ balance:
 	ADD   $1, R2, R2
 	STLXR R2, (R1), R3
 	CBNZ  R3, balance
+	TBNZ  $63, R0, end
+	MOVD  $-5, R0 // EIO: not a whole message
 
 end:
 	NEG  R0, R0

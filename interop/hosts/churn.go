@@ -40,59 +40,25 @@ func (r *Churn) Round(c Calls, last func()) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cache.Close()) }()
-	at, err := c.Map(memoryBytes)
-	if err != nil {
+	p := &piece{c: c, cache: cache}
+	if err := p.get(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Unmap(at, memoryBytes)) }()
-	handle := func() (h uint64, err error) {
-		sys.BytesAt(at, 1)[0] = 1
-		for range 2 {
-			k, err := cache.Acquire(memmon.Mapped(sys.BytesAt(at, memoryBytes), nil))
-			if err != nil {
-				return 0, err
-			}
-			h = k.Handle()
-			if err := k.Release(); err != nil {
-				return 0, err
-			}
-		}
-		return h, nil
-	}
+	defer func() { err = errors.Join(err, p.give()) }()
 	for _, lose := range []func() error{
-		func() error {
-			if err := c.Unmap(at, memoryBytes); err != nil {
-				return err
-			}
-			if err := there(c, at); !errors.Is(err, errTaken) {
-				return err
-			}
-			at, err = c.Map(memoryBytes) // another thread has got the address
-			return err
-		},
-		func() error { return c.MapAt(at, memoryBytes, true) },
-		func() error { return c.Drop(at, memoryBytes) },
+		p.again,
+		func() error { return c.MapAt(p.at, memoryBytes, true) },
+		func() error { return c.Drop(p.at, memoryBytes) },
 	} {
-		before, err := handle()
-		if err == nil {
-			err = lose()
-		}
-		if err != nil {
-			return err
-		}
-		after, err := handle()
-		if err == nil && after == before {
-			err = errMissed
-		}
-		if err != nil {
+		if err := p.misses(lose); err != nil {
 			return err
 		}
 	}
-	if _, err := handle(); err != nil {
+	if _, err := p.handle(); err != nil {
 		return err
 	}
 	last()
-	if err := kept(handle); err != nil {
+	if err := p.kept(); err != nil {
 		return err
 	}
 	s := cache.Stats()
@@ -102,17 +68,84 @@ func (r *Churn) Round(c Calls, last func()) (err error) {
 	return nil
 }
 
+// piece is memory of the C library that goes through a cache.
+type piece struct {
+	c     Calls
+	cache *mrcache.Cache[uint64]
+	at    uint64 // 0: there is none now
+}
+
+func (p *piece) get() (err error) {
+	p.at, err = p.c.Map(memoryBytes)
+	return err
+}
+
+func (p *piece) give() error {
+	at := p.at
+	if p.at = 0; at == 0 {
+		return nil
+	}
+	return p.c.Unmap(at, memoryBytes)
+}
+
+// again unmaps, and maps at the same address, unless another thread has got that.
+func (p *piece) again() error {
+	at := p.at
+	if err := p.give(); err != nil {
+		return err
+	}
+	switch err := there(p.c, at); {
+	case errors.Is(err, errTaken):
+		return p.get()
+	case err != nil:
+		return err
+	}
+	p.at = at
+	return nil
+}
+
+// handle is what the cache has for the memory, when it was asked twice.
+func (p *piece) handle() (h uint64, err error) {
+	sys.BytesAt(p.at, 1)[0] = 1
+	for range 2 {
+		k, err := p.cache.Acquire(memmon.Mapped(sys.BytesAt(p.at, memoryBytes), nil))
+		if err != nil {
+			return 0, err
+		}
+		h = k.Handle()
+		if err := k.Release(); err != nil {
+			return 0, err
+		}
+	}
+	return h, nil
+}
+
+// misses looks whether memory that becomes other memory is registered anew.
+func (p *piece) misses(lose func() error) error {
+	before, err := p.handle()
+	if err == nil {
+		err = lose()
+	}
+	if err != nil {
+		return err
+	}
+	if after, err := p.handle(); err != nil || after != before {
+		return err
+	}
+	return errMissed
+}
+
 // doubts is how often in a row a monitor may be in doubt, for which nobody has to have done anything: then memory is registered anew.
 const doubts = 20
 
 // kept looks whether memory to which nothing happens is kept.
-func kept(handle func() (uint64, error)) error {
+func (p *piece) kept() error {
 	for range doubts {
-		one, err := handle()
+		one, err := p.handle()
 		if err != nil {
 			return err
 		}
-		if two, err := handle(); err != nil || two == one {
+		if two, err := p.handle(); err != nil || two == one {
 			return err
 		}
 	}

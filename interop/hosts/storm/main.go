@@ -104,8 +104,8 @@ import (
 
 const (
 	pieces     = 64
-	pieceBytes = 16 << 10
-	kept       = 24 // of the pieces, so that there are evictions
+	pieceBytes = 64 << 10 // a page, where these are large: a piece is a registration of its own
+	kept       = 24       // of the pieces, so that there are evictions
 	goroutines = 8
 )
 

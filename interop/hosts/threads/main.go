@@ -20,13 +20,14 @@ static pthread_t threads[8];
 
 static void *work(void *arg)
 {
+	size_t half = 8 * (size_t)sysconf(_SC_PAGESIZE);
 	(void)arg;
 	while (!over) {
-		char *p = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *p = mmap(NULL, 2 * half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (p == MAP_FAILED)
 			abort();
-		memset(p, 1, 65536);
-		if (madvise(p, 32768, MADV_DONTNEED) != 0 || p[0] != 0 || p[40000] != 1 || munmap(p, 65536) != 0)
+		memset(p, 1, 2 * half);
+		if (madvise(p, half, MADV_DONTNEED) != 0 || p[0] != 0 || p[half] != 1 || munmap(p, 2 * half) != 0)
 			abort();
 		__atomic_fetch_add(&calls, 3, __ATOMIC_RELAXED);
 	}
