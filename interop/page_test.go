@@ -37,5 +37,8 @@ func TestPageOfAllFiles(t *testing.T) {
 // TestPageOfHint has the kernel take the address for a hint, as those before 4.17 do.
 func TestPageOfHint(t *testing.T) { runsWell(t, usesHeader(t, "hint.c", "hint")) }
 
+// TestPageTooLarge has a limit of the size of files (ulimit -f), beyond which a signal ends the process.
+func TestPageTooLarge(t *testing.T) { runsWell(t, usesHeader(t, "limited.c", "limited")) }
+
 // TestPageWakesNoOther has somebody else get the number of the descriptor that wakes Weft.
 func TestPageWakesNoOther(t *testing.T) { runsWell(t, usesHeader(t, "reused.c", "reused")) }

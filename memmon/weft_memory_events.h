@@ -44,6 +44,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -135,10 +136,13 @@ static inline int weft_events_open(void)
 {
 	static const uint64_t places[] = {UINT64_C(0x3e5740000000), UINT64_C(0x2e5740000000), UINT64_C(0x1e5740000000),
 					  UINT64_C(0x3e57400000), UINT64_C(0x2e57400000)};
+	struct rlimit most;
 	size_t i;
 	int fd, named, err = ENOSPC;
 	if (weft_events_page)
 		return 0;
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < sizeof(struct weft_events))
+		return EFBIG; /* to try would be a signal (SIGXFSZ) that ends the process */
 	fd = (int)syscall(SYS_memfd_create, WEFT_EVENTS_NAME, 1u /* MFD_CLOEXEC */);
 	if (fd < 0)
 		return errno;

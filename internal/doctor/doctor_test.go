@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-fabric/weft/internal/hooks"
+	"github.com/weft-fabric/weft/internal/host"
 	"github.com/weft-fabric/weft/internal/sys"
 	"github.com/weft-fabric/weft/internal/testutil"
 )
@@ -217,10 +218,33 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
+// TestRemediesWorkHere: nobody is told to set what is refused here.
+func TestRemediesWorkHere(t *testing.T) {
+	for _, works := range []bool{true, false} {
+		m := MonitorState{Serves: "none", Choices: []Choice{{Name: "none", Works: true}, {Name: "userfaultfd", Works: works}}}
+		if r := m.check().Remedy; strings.Contains(r, "WEFT_MR_MONITOR=userfaultfd") != works || !strings.Contains(r, "weft_memory_events.h") {
+			t.Errorf("where it works, %v: %s", works, r)
+		}
+	}
+	if c := hugeRoom(nil); c.State != Limited || c.Remedy != "mount /sys" {
+		t.Errorf("%+v", c)
+	}
+	if c := hugeRoom([]host.Pool{}); c.State != Missing {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestMonitorOfEnvironment(t *testing.T) {
 	t.Setenv("WEFT_MR_MONITOR", "userfautfd")
 	if m := monitor(); m.Error == "" || m.check().State != Limited || !strings.Contains(m.check().Found, "userfautfd") {
 		t.Errorf("%+v", m)
+	}
+	t.Setenv("WEFT_MR_MONITOR", "none")
+	for setting, want := range map[string]string{"offf": "the environment is refused: WEFT_MR_CACHE=offf", "off": "caches are off", "on": "none: memory of"} {
+		t.Setenv("WEFT_MR_CACHE", setting)
+		if m := monitor(); !strings.HasPrefix(m.check().Found, want) || m.Disabled != (setting == "off") {
+			t.Errorf("WEFT_MR_CACHE=%s: %+v", setting, m.check())
+		}
 	}
 	t.Setenv("WEFT_MR_MONITOR", "userfaultfd")
 	m := monitor()

@@ -57,11 +57,11 @@ func size(n uint64) string {
 
 // memoryRoom is what this process may use: shared memory counts in its memory cgroup, and not in /dev/shm.
 func memoryRoom(c *host.Cgroup, free *uint64) Check {
-	k := Check{Name: "memory_room", State: Works, Found: "not known"}
 	most, err := sys.MemoryLimit()
-	if err == nil {
-		k.Found = size(most) + " at most"
+	if err != nil {
+		return Check{Name: "memory_room", State: Limited, Found: "not known: " + err.Error(), Remedy: "mount /proc, and leave this process descriptors (ulimit -n)"}
 	}
+	k := Check{Name: "memory_room", State: Works, Found: size(most) + " at most"}
 	room := uint64(littleRoom)
 	if free != nil {
 		room = *free
@@ -78,6 +78,9 @@ func memoryRoom(c *host.Cgroup, free *uint64) Check {
 }
 
 func hugeRoom(pools []host.Pool) Check {
+	if pools == nil {
+		return Check{Name: "hugetlb_room", State: Limited, Found: "not known: /sys/kernel/mm/hugepages cannot be read", Remedy: "mount /sys"}
+	}
 	k := Check{Name: "hugetlb_room", State: Missing, Found: "no huge pages are reserved", Remedy: "sysctl vm.nr_hugepages=N; without, arenas lie on ordinary pages"}
 	for i, p := range pools {
 		text := fmt.Sprintf("%d of %d pages of %s free", p.Free, p.Pages, size(p.Size))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -68,12 +69,13 @@ func (h *HooksReport) remedy() string {
 
 // MonitorState says which memory monitor would serve a program that asks for what the environment says (memmon's FromEnv).
 type MonitorState struct {
-	Serves  string   `json:"serves"` // its name, or "none"
-	State   string   `json:"state"`  // "running" after it has proven itself; "failed"; "idle" if there is none
-	Error   string   `json:"error"`  // why it does not serve
-	Answers []string `json:"answers"`
-	Gaps    []Gap    `json:"gaps"`
-	Choices []Choice `json:"choices"`
+	Serves   string   `json:"serves"`   // its name, or "none"
+	State    string   `json:"state"`    // "running" after it has proven itself; "failed"; "idle" if there is none
+	Error    string   `json:"error"`    // why it does not serve, or what is wrong with the environment
+	Disabled bool     `json:"disabled"` // nothing at all is cached
+	Answers  []string `json:"answers"`
+	Gaps     []Gap    `json:"gaps"`
+	Choices  []Choice `json:"choices"`
 }
 
 // Gap is a class of memory that the monitor does not answer for: it is not cached, but registered for each operation.
@@ -97,7 +99,7 @@ func monitor() MonitorState {
 		m.Choices = append(m.Choices, Choice{name, err == nil, text(err)})
 	}
 	s, err := serve((*memmon.Arbiter).FromEnv)
-	m.State, m.Error = s.State.String(), text(err)
+	m.State, m.Error, m.Disabled = s.State.String(), text(err), s.Disabled
 	if s.Monitor != "" {
 		m.Serves = s.Monitor
 	}
@@ -132,6 +134,15 @@ func serve(choose func(*memmon.Arbiter) error) (memmon.Status, error) {
 	return s, s.Why
 }
 
+// other is what could answer for memory of C.
+func (m *MonitorState) other() string {
+	const hooks = "hooks that tell Weft (weft_memory_events.h)"
+	if slices.ContainsFunc(m.Choices, func(c Choice) bool { return c.Name == "userfaultfd" && c.Works }) {
+		return "WEFT_MR_MONITOR=userfaultfd, if it calls FromEnv of package memmon, or " + hooks
+	}
+	return hooks
+}
+
 func text(err error) string {
 	if err == nil {
 		return ""
@@ -146,11 +157,15 @@ func (m *MonitorState) check() Check {
 		gaps = append(gaps, g.Memory)
 	}
 	switch {
+	case m.Error != "" && m.Serves == "none":
+		c.State, c.Found, c.Remedy = Limited, "the environment is refused: "+m.Error, "set that to what there is here, or unset it"
 	case m.Error != "":
 		c.State, c.Found, c.Remedy = Limited, m.Serves+" does not serve: "+m.Error, "WEFT_MR_MONITOR=none, or make what it needs available"
+	case m.Disabled:
+		c.State, c.Found, c.Remedy = Limited, "caches are off: all memory is registered for each operation", "unset WEFT_MR_CACHE, or set it to on"
 	case m.Serves == "none":
 		c.State, c.Found = Limited, "none: memory of Weft's arenas and of the Go heap is cached, other memory if its owner tells"
-		c.Remedy = "nothing, unless a program sends from C memory: then WEFT_MR_MONITOR=userfaultfd, or hooks that tell Weft (weft_memory_events.h)"
+		c.Remedy = "nothing, unless a program sends from C memory: then " + m.other()
 	case len(gaps) > 0:
 		c.Found += " answers for " + strings.Join(m.Answers, ", ") + ", not for " + strings.Join(gaps, ", ")
 	}

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// pools lists the sizes of huge pages of which some are reserved.
+// pools lists the sizes of huge pages of which some are reserved; nil if that is not known.
 func pools(root fs.FS) []Pool {
 	const base = "sys/kernel/mm/hugepages"
 	entries, err := fs.ReadDir(root, base)
 	if err != nil {
 		return nil
 	}
-	var list []Pool
+	list := []Pool{}
 	for _, e := range entries { // hugepages-2048kB
 		name, isPool := strings.CutPrefix(e.Name(), "hugepages-")
 		kib, err := strconv.ParseUint(strings.TrimSuffix(name, "kB"), 10, 54)

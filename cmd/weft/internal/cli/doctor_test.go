@@ -66,11 +66,12 @@ type docDoctor struct {
 		} `json:"unseen"`
 	} `json:"hooks"`
 	Monitor struct {
-		Serves  string   `json:"serves"`
-		State   string   `json:"state"`
-		Error   string   `json:"error"`
-		Answers []string `json:"answers"`
-		Gaps    []struct {
+		Serves   string   `json:"serves"`
+		State    string   `json:"state"`
+		Error    string   `json:"error"`
+		Disabled bool     `json:"disabled"`
+		Answers  []string `json:"answers"`
+		Gaps     []struct {
 			Memory string   `json:"memory"`
 			Misses []string `json:"misses"`
 		} `json:"gaps"`
