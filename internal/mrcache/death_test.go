@@ -95,6 +95,20 @@ func TestReleaseOfTheDead(t *testing.T) {
 	testutil.Eventually(t, "it is deregistered", func() bool { return b.device.count() == 0 })
 }
 
+// TestDeadAroundTheNew has memory get another owner, and the old one tell nobody: whose registration comes upon the dead one has it go.
+func TestDeadAroundTheNew(t *testing.T) {
+	b := newBench(t, newDevice(), Config{})
+	m, old := pages(t, 3).Bytes(), new(owner)
+	dead := b.pass(t, memmon.Mapped(m, old))
+	other := b.pass(t, memmon.Mapped(m[:pageSize], new(owner)))
+	old.n.Add(1)
+	b.pass(t, memmon.Mapped(m[pageSize:2*pageSize], new(owner)))
+	testutil.Eventually(t, "the dead one is deregistered", func() bool { return !b.device.has(dead) })
+	if s := b.Stats(); !b.device.has(other) || s.Entries != 2 || s.Grown != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestDeadForOneOperation is memory that dies while it is registered for one operation.
 func TestDeadForOneOperation(t *testing.T) {
 	b := newBench(t, newDevice(), Config{MaxCount: -1})

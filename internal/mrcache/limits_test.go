@@ -106,6 +106,36 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// TestTheDeadMakeRoomFirst has one that died wait for the goroutine, which the device holds up with another: nobody who is alive has to go.
+func TestTheDeadMakeRoomFirst(t *testing.T) {
+	began, goOn := make(chan struct{}), make(chan struct{})
+	d := newDevice()
+	slow := true
+	d.leaving = func(*region) {
+		if slow {
+			slow = false
+			close(began)
+			<-goOn
+		}
+	}
+	b := newBench(t, d, Config{MaxCount: 3})
+	first, own, p := arena(t, b.arbiter, 1), new(owner), singles(t, 2)
+	b.pass(t, first)
+	alive := b.pass(t, p[0])
+	waits := b.acquire(t, memmon.Mapped(pages(t, 1).Bytes(), own))
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	own.n.Add(1)
+	release(t, &waits, ErrRemapped)
+	b.pass(t, p[1])
+	if b.pass(t, p[0]) != alive || b.Stats().Evicted != 0 {
+		t.Errorf("%+v", b.Stats())
+	}
+	close(goOn)
+}
+
 // TestShortage has a device that can pin less than the cache may.
 func TestShortage(t *testing.T) {
 	d := newDevice()
