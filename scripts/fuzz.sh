@@ -15,7 +15,7 @@ targets() {
 		sort -u
 }
 
-# one FOLDER NAME fuzzes one target and shows its output only if it fails.
+# one FOLDER NAME LOG fuzzes one target and shows its output only if it fails.
 one() {
 	local log=$3
 	go test -vet=off -run '^$' -fuzz "^$2\$" -fuzztime "$duration" -fuzzminimizetime 10x "$1" >"$log" 2>&1 ||

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -38,6 +39,9 @@ func roleDoctor([]string) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
+// libraryMapped is a C library in /proc/self/maps: glibc's, since 2.34 and before, or musl's.
+var libraryMapped = regexp.MustCompile(`/(libc\.so|libc-2\.|ld-musl-)`)
+
 // agrees asks the kernel for the same in other ways.
 func (r *Report) agrees() error {
 	var errs []error
@@ -67,7 +71,7 @@ func (r *Report) agrees() error {
 			errs = append(errs, fmt.Errorf("%+v is %s, %w", n, link, err))
 		}
 	}
-	if maps, err := os.ReadFile("/proc/self/maps"); err != nil || strings.Contains(string(maps), "libc.so") != (r.Hooks.Library != "") || len(r.Hooks.Hooks) > 0 || r.Hooks.Error != "" {
+	if maps, err := os.ReadFile("/proc/self/maps"); err != nil || libraryMapped.Match(maps) != (r.Hooks.Library != "") || len(r.Hooks.Hooks) > 0 || r.Hooks.Error != "" {
 		errs = append(errs, fmt.Errorf("hooks: %+v, %w", r.Hooks, err))
 	}
 	if works := r.Monitor.Choices[slices.IndexFunc(r.Monitor.Choices, func(c Choice) bool { return c.Name == "userfaultfd" })].Works; works != (sys.CanUserfault() == nil) {
