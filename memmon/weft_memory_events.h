@@ -2,7 +2,9 @@
  * Tells Weft, in the same process, of memory that goes away. For C and C++ libraries that hear of that: those that wrap or patch
  * munmap and its like, allocators, and programs that unmap what they have given to Weft.
  *
- *	weft_events_open();            once, at start: finds the page of events of this process, or makes it. 0, or an errno
+ *	weft_events_open();            once, at start: finds the page of events of this process, or makes it. 0, or an errno (ENOSPC: something
+ *	                               else lies at each place where it may lie, as the pages of its ancestors do in a child of the
+ *	                               fifth generation that forked and executed no program)
  *	weft_events_post(addr, bytes); each time, BEFORE the memory goes (munmap, mremap away or smaller, mmap with MAP_FIXED
  *	                               over it, madvise DONTNEED FREE REMOVE GUARD_INSTALL, brk down, shmdt), and if you can once more
  *	                               AFTER it has gone: what another thread has registered in between is of the old pages
@@ -19,7 +21,8 @@
  * interrupted. It takes no lock, allocates nothing, and calls nothing but, when Weft watches memory near by, fstat(2) and write(2) of an event
  * descriptor that does not block, and those who have subscribed, of whom the same is asked: they must not take memory away
  * through hooks that post, nor end in a post of what they are told (who posts what UCX tells must not have UCX told). errno is kept.
- * Before weft_events_open, and in the child of a fork, it does nothing (in one of _Fork or clone, which call no handlers, it posts to the parent).
+ * Before weft_events_open, and in the child of a fork, it does nothing (in one of _Fork or clone, which call no handlers, it posts to the parent;
+ * if such a child is killed while it posts, a slot of the parent's page stays taken).
  *
  * Weft's event descriptor is for the life of the process. A program that closes descriptors which are not its own (close_range, closefrom, a
  * daemon's loop) ends the waking: what is registered of dead memory is then given back at its next use. If the program gets the number again for an
