@@ -106,6 +106,23 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// TestClockOfManyInFavour has more than the hand passes at a time, all of them used again: one goes all the same.
+func TestClockOfManyInFavour(t *testing.T) {
+	const many = handSteps + 10
+	b := newBench(t, newDevice(), Config{MaxCount: many})
+	p := singles(t, many+1)
+	for range 2 {
+		for _, k := range p[:many] {
+			b.pass(t, k)
+		}
+	}
+	r := b.acquire(t, p[many])
+	if s := b.Stats(); r.Why() != Kept || s.Evicted != 1 || s.Entries != many {
+		t.Errorf("%v: %+v", r.Why(), s)
+	}
+	release(t, &r, nil)
+}
+
 // TestTheDeadMakeRoomFirst has one that died wait for the goroutine, which the device holds up with another: nobody who is alive has to go.
 func TestTheDeadMakeRoomFirst(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/weft-fabric/weft/internal/testutil"
 	"github.com/weft-fabric/weft/memmon"
 )
 
@@ -70,6 +71,28 @@ func TestFlushWhileRegistered(t *testing.T) {
 		b.arbiter.Enable()
 		if b.pass(t, k) == first {
 			t.Errorf("%s: from before", what)
+		}
+	}
+}
+
+// TestFlushGivesBack has nobody come again: what is forgotten is not kept registered for that.
+func TestFlushGivesBack(t *testing.T) {
+	for what, change := range map[string]func(*memmon.Arbiter){"flush": (*memmon.Arbiter).Flush, "disable": (*memmon.Arbiter).Disable} {
+		b := newBench(t, newDevice(), Config{})
+		p := singles(t, 2)
+		b.pass(t, p[0])
+		change(b.arbiter)
+		testutil.Eventually(t, what+": what was idle is deregistered", func() bool { return b.device.count() == 0 })
+		b.arbiter.Enable()
+		b.device.before = func([]byte) {
+			b.device.before = nil
+			change(b.arbiter)
+			b.idle() // the goroutine has looked before it is known
+		}
+		b.pass(t, p[1])
+		testutil.Eventually(t, what+": what was being registered is deregistered", func() bool { return b.device.count() == 0 })
+		if s := b.Stats(); s.Entries != 0 || s.New != 2 {
+			t.Errorf("%s: %+v", what, s)
 		}
 	}
 }
