@@ -6,6 +6,7 @@ import "github.com/weft-fabric/weft/internal/testutil"
 var roles = []testutil.Role{
 	{Name: "connect", Run: roleConnect},
 	{Name: "container", Run: roleContainer},
+	{Name: "crowded", Run: roleCrowded},
 	{Name: "wake", Run: roleWake},
 	{Name: "memory", Run: roleMemory},
 	{Name: "own", Run: roleOwn},
