@@ -65,7 +65,7 @@ declare -A pattern=(
 
 # elsewhere are the TestSoak... of the lines before the rest; what the reports run again they run with
 # other reports.
-elsewhere='^TestSoak(Matrix|F04|F05|F22|Kill|Death|FormAndDie|ReaderLeaves|Interrupted|AttachCycles|Native|Releases|PipeBetween|Newer|Sid|LateActivation|.*Histor|Stale|Storm|UserfaultHang|Regist|EventsCrowd|Company|F6[0-9])'
+elsewhere='^TestSoak(Matrix|F04|F05|F22|Kill|Death|FormAndDie|ReaderLeaves|Interrupted|AttachCycles|Native|Releases|PipeBetween|Newer|Sid|LateActivation|.*Histor|Stale|Storm|UserfaultHang|Regist|EventsCrowd|Company|F6[0-9]|Hostile$)'
 
 export GORACE="atexit_sleep_ms=10 ${GORACE:-}" # else each process of a test lingers for a second
 

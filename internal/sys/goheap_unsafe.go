@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -44,25 +45,46 @@ var errHeapQuestion = errors.New("sys: this Go cannot be asked what its heap is"
 // aGlobal is memory that is not of the heap.
 var aGlobal [16]byte
 
+// heapTrial is what came of the trial. It is not done while there is no memory for it.
+var heapTrial struct {
+	sync.Mutex
+	done atomic.Bool
+	err  error
+}
+
 // heapQuestion tries the question once, with memory of which the answer is known.
-var heapQuestion = sync.OnceValue(func() error {
-	if unsafe.Sizeof(runtime.Pinner{}) != unsafe.Sizeof(uintptr(0)) {
-		return errHeapQuestion
+func heapQuestion() error {
+	if heapTrial.done.Load() {
+		return heapTrial.err
+	}
+	heapTrial.Lock()
+	defer heapTrial.Unlock()
+	if heapTrial.done.Load() {
+		return heapTrial.err
 	}
 	m, err := MapAnonymous(osPageSize)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
+	heapTrial.err = tryHeap(m.Bytes())
+	heapTrial.done.Store(true)
+	return heapTrial.err
+}
+
+func tryHeap(mapping []byte) error {
+	if unsafe.Sizeof(runtime.Pinner{}) != unsafe.Sizeof(uintptr(0)) {
+		return errHeapQuestion
+	}
 	on := make([]byte, 100)
 	for _, trial := range []struct {
 		b    []byte
 		want bool
-	}{{on, true}, {on[50:], true}, {make([]byte, 1<<20), true}, {m.Bytes(), false}, {aGlobal[:], false}} {
+	}{{on, true}, {on[50:], true}, {make([]byte, 1<<20), true}, {mapping, false}, {aGlobal[:], false}} {
 		is, err := askHeap(unsafe.Pointer(unsafe.SliceData(trial.b)))
 		if err != nil || is != trial.want {
 			return fmt.Errorf("%w: wrong answer for memory of which it is known", errHeapQuestion)
 		}
 	}
 	return nil
-})
+}
