@@ -28,7 +28,7 @@ var errNotNow = errors.New("it is not started")
 
 func newUserfault(e *events) (Monitor, error) {
 	if err := sys.CanUserfault(); err != nil {
-		return nil, fmt.Errorf("%w (the kernel needs 5.11, and no filter of system calls on it)", err)
+		return nil, fmt.Errorf("%w (the kernel needs 5.11, on arm64 6.10, and no filter of system calls on it)", err)
 	}
 	return &userfault{wake: e.wake, watches: nearby{}}, nil
 }

@@ -21,6 +21,12 @@ import (
 	"github.com/weft-fabric/weft/internal/testutil"
 )
 
+// locks says whether this process may lock so many bytes.
+func locks(n uint64) bool {
+	b, err := syscall.Mmap(-1, 0, int(n), syscall.PROT_READ, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
+	return err == nil && errors.Join(syscall.Mlock(b), syscall.Munmap(b)) == nil
+}
+
 // check finds one by its name.
 func (r *Report) check(name string) Check {
 	i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.Name == name })
@@ -60,7 +66,7 @@ func (r *Report) agrees() error {
 			return err
 		}
 		little := map[string]uint64{"memlock": littleMemlock, "file_size": 1 << 63, "open_files": littleFiles}[name]
-		is(name, l.Cur >= little)
+		is(name, l.Cur >= little || name == "memlock" && locks(l.Cur+1))
 		if found := r.check(name).Found; (found == "no limit") != (l.Cur == 1<<64-1) {
 			errs = append(errs, fmt.Errorf("%s: %q, and the limit is %d", name, found, l.Cur))
 		}

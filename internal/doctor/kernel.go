@@ -100,7 +100,7 @@ func features() []Check {
 	}
 	return append(list,
 		tried("userfaultfd", "private memory that is not of the Go heap can be watched", sys.CanUserfault(),
-			"a kernel from 5.11 on with userfaultfd, and a filter of system calls that allows it, and dup3; only for memory that nothing else can answer for"),
+			"a kernel from 5.11 (arm64: 6.10) on with userfaultfd, and a filter of system calls that allows it, and dup3; only for memory that nothing else can answer for"),
 		tried("io_uring", "memory can be pinned for the tests of Weft", sys.CanUring(), "sysctl kernel.io_uring_disabled=0, and a filter of system calls that allows it; Weft's own tests use it, nothing else does"),
 	)
 }

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/weft-fabric/weft/internal/host"
 	"github.com/weft-fabric/weft/internal/sys"
@@ -18,7 +19,7 @@ const (
 func (r *Report) limits() []Check {
 	h := &r.Host
 	return []Check{
-		limit("memlock", h.Memlock, littleMemlock, size, "ulimit -l unlimited (memlock in limits.conf, LimitMEMLOCK of the service): network devices and io_uring pin what is registered"),
+		memlock(h.Memlock, "ulimit -l unlimited (memlock in limits.conf, LimitMEMLOCK of the service): network devices and io_uring pin what is registered"),
 		limit("file_size", h.File, 1<<63, size, "ulimit -f unlimited: memory that is shared counts as a file"),
 		limit("open_files", h.Open, littleFiles, plain, "ulimit -n, up to its hard limit: a peer takes 3 descriptors"),
 		memoryRoom(h.Cgroup, h.Free),
@@ -37,6 +38,16 @@ func limit(name string, l *host.Limit, little uint64, text func(uint64) string, 
 		return Check{Name: name, State: Limited, Found: text(l.Value), Remedy: remedy}
 	}
 	return Check{Name: name, State: Works, Found: text(l.Value)}
+}
+
+// memlock is what drivers let this process pin. They ask whoever may lock memory for no limit.
+func memlock(l *host.Limit, remedy string) Check {
+	k := limit("memlock", l, littleMemlock, size, remedy)
+	if n, err := sys.LockableMemory(); l != nil && k.State == Limited && err == nil && n == math.MaxUint64 {
+		k.State, k.Remedy = Works, ""
+		k.Found += ", but this process has CAP_IPC_LOCK, which goes without"
+	}
+	return k
 }
 
 func plain(n uint64) string { return fmt.Sprint(n) }

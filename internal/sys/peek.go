@@ -21,8 +21,12 @@ func OpenProcessMemory(pid int, f Features) (*ProcessMemory, error) {
 	if f.Has(CrossMemory) {
 		return m, nil
 	}
+	name := strconv.Itoa(pid)
+	if pid == os.Getpid() { // not by its number: /proc may be of another pid namespace
+		name = "self"
+	}
 	var err error
-	m.file, err = os.Open("/proc/" + strconv.Itoa(pid) + "/mem")
+	m.file, err = os.Open("/proc/" + name + "/mem")
 	return m, err
 }
 

@@ -19,7 +19,7 @@ const (
 	uffdUserModeOnly = 1 // UFFD_USER_MODE_ONLY: no faults of the kernel are asked for, so that ordinary users may (5.11)
 	uffdAPI          = 0xaa
 
-	uffdFeatureWP     = 1 << 0 // UFFD_FEATURE_PAGEFAULT_FLAG_WP (5.7)
+	uffdFeatureWP     = 1 << 0 // UFFD_FEATURE_PAGEFAULT_FLAG_WP (5.7; on arm64 6.10)
 	uffdFeatureRemap  = 1 << 2 // UFFD_FEATURE_EVENT_REMAP
 	uffdFeatureRemove = 1 << 3 // UFFD_FEATURE_EVENT_REMOVE
 	uffdFeatureUnmap  = 1 << 6 // UFFD_FEATURE_EVENT_UNMAP
