@@ -157,7 +157,7 @@ func (m *MonitorState) check() Check {
 		gaps = append(gaps, g.Memory)
 	}
 	switch {
-	case m.Error != "" && m.Serves == "none":
+	case m.Error != "" && m.State != memmon.Failed.String():
 		c.State, c.Found, c.Remedy = Limited, "the environment is refused: "+m.Error, "set that to what there is here, or unset it"
 	case m.Error != "":
 		c.State, c.Found, c.Remedy = Limited, m.Serves+" does not serve: "+m.Error, "WEFT_MR_MONITOR=none, or make what it needs available"
