@@ -18,16 +18,15 @@ const (
 	unsurePatience = 20 * time.Millisecond
 )
 
-// missed goes on where a hit was not possible; found is an entry that is not valid any more, or nil.
-func (c *Cache[H]) missed(k memmon.Kind, found *entry[H]) (Registration[H], error) {
+// missed goes on where a hit of b was not possible; found is an entry that is not valid any more, or nil.
+func (c *Cache[H]) missed(k memmon.Kind, b []byte, found *entry[H]) (Registration[H], error) {
 	why := missNew
 	var unsure time.Time // since when
 	for changes, doubts := 0, 0; changes < tries; {
-		b, epoch := k.Bytes(), c.cfg.Arbiter.Epoch()
-		if len(b) == 0 {
+		whole, want, epoch := k.Bytes(), memmon.RangeOf(b), c.cfg.Arbiter.Epoch()
+		if !memmon.RangeOf(whole).Contains(want) { // an arena that is closed has none
 			return Registration[H]{}, ErrEmpty
 		}
-		want := memmon.RangeOf(b)
 		for found != nil {
 			why = found.missed(epoch)
 			c.kill(found)
@@ -37,7 +36,7 @@ func (c *Cache[H]) missed(k memmon.Kind, found *entry[H]) (Registration[H], erro
 				return r, nil
 			}
 		}
-		r, err := c.register(k, b, epoch, why, true)
+		r, err := c.register(k, whole, b, epoch, why, true)
 		switch {
 		case errors.Is(err, ErrRemapped):
 			changes++
@@ -48,7 +47,7 @@ func (c *Cache[H]) missed(k memmon.Kind, found *entry[H]) (Registration[H], erro
 				unsure = time.Now()
 			}
 			if doubts++; doubts == unsureTries || time.Since(unsure) > unsurePatience {
-				return c.register(k, b, epoch, why, false)
+				return c.register(k, whole, b, epoch, why, false)
 			}
 			runtime.Gosched()
 		}
@@ -56,15 +55,15 @@ func (c *Cache[H]) missed(k memmon.Kind, found *entry[H]) (Registration[H], erro
 	return Registration[H]{}, fmt.Errorf("%w: %d times while it was being registered", ErrRemapped, tries)
 }
 
-// register makes a registration. The epoch was asked before: what is turned off or forgotten from then on is so for this registration.
-func (c *Cache[H]) register(k memmon.Kind, b []byte, epoch uint64, why miss, ask bool) (Registration[H], error) {
+// register makes a registration of the whole of a memory, or of b. The epoch was asked before: what is turned off or forgotten from then on is so for this registration.
+func (c *Cache[H]) register(k memmon.Kind, whole, b []byte, epoch uint64, why miss, ask bool) (Registration[H], error) {
 	e := &entry[H]{source: memmon.Source(k), epoch: epoch, class: classOf(k)}
 	e.state.Store(1)
 	e.why = Unsure
 	if ask {
 		e.why = Kept
 	}
-	if err := c.make(e, k, b); err != nil {
+	if err := c.make(e, k, whole, b); err != nil {
 		return Registration[H]{}, err
 	}
 	out := false
@@ -97,7 +96,7 @@ func (c *Cache[H]) register(k memmon.Kind, b []byte, epoch uint64, why miss, ask
 }
 
 // make asks who answers for the memory, if it is to be kept, and registers it. Unless it is made, also if the registrar panics, nothing is left of it.
-func (c *Cache[H]) make(e *entry[H], k memmon.Kind, b []byte) (err error) {
+func (c *Cache[H]) make(e *entry[H], k memmon.Kind, whole, b []byte) (err error) {
 	if !c.enter() {
 		return ErrClosed
 	}
@@ -112,10 +111,10 @@ func (c *Cache[H]) make(e *entry[H], k memmon.Kind, b []byte) (err error) {
 		c.leave()
 	}()
 	if e.why == Kept {
-		err = c.prove(e, k, b)
+		err = c.prove(e, k, whole)
 	}
 	if err == nil {
-		err = c.pin(e, k, b)
+		err = c.pin(e, k, whole, b)
 	}
 	made = err == nil
 	return err
@@ -145,11 +144,11 @@ func (c *Cache[H]) prove(e *entry[H], k memmon.Kind, b []byte) (err error) {
 
 // pin registers the memory: as much as makes sense, so that neighbours need not be registered as well, if that is possible and within the limits; else
 // what was asked for, if need be for one operation.
-func (c *Cache[H]) pin(e *entry[H], k memmon.Kind, b []byte) error {
+func (c *Cache[H]) pin(e *entry[H], k memmon.Kind, whole, b []byte) error {
 	if e.why != Kept {
 		return c.pinAs(e, b)
 	}
-	more := around(k, b)
+	more := around(k, whole)
 	err := c.pinAs(e, more)
 	if err != nil && len(more) > len(b) {
 		err = c.pinAs(e, b)

@@ -174,14 +174,10 @@ func (l *Locals[H]) Begin(s *provider.Segment, u Use) (Local[H], error) {
 }
 
 func (x *Local[H]) fromCache(s *provider.Segment) (err error) {
-	if x.kept, err = x.of.cache.Acquire(s.Kind); err != nil {
+	if x.kept, err = x.of.cache.AcquirePart(s.Kind, s.Bytes); err != nil {
 		return err
 	}
-	all, part := x.kept.Range(), memmon.RangeOf(s.Bytes)
-	if !all.Contains(part) { // the offset would be that of memory that is not registered
-		return errors.Join(fmt.Errorf("%v is not of its Kind, at %v: %w", part, all, provider.ErrInvalid), x.kept.Release())
-	}
-	x.Handle, x.Offset = x.kept.Handle(), part.Addr-all.Addr
+	x.Handle, x.Offset = x.kept.Handle(), memmon.RangeOf(s.Bytes).Addr-x.kept.Range().Addr
 	return nil
 }
 

@@ -23,6 +23,7 @@ type desk struct {
 	shortage bool
 	room     int          // for so many registrations; 0: for any number
 	locked   memmon.Range // what cannot be pinned
+	most     int          // bytes of one registration; 0: any
 }
 
 type registered struct{ b []byte }
@@ -30,7 +31,7 @@ type registered struct{ b []byte }
 func (d *desk) Register(b []byte) (*registered, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.shortage || d.room > 0 && len(d.open) == d.room {
+	if d.shortage || d.room > 0 && len(d.open) == d.room || d.most > 0 && len(b) > d.most {
 		return nil, syscall.ENOMEM
 	}
 	if d.locked.Overlaps(memmon.RangeOf(b)) {
@@ -326,4 +327,31 @@ func (d *desk) use(l *Locals[*registered], s *provider.Segment) error {
 	}
 	d.mu.Unlock()
 	return errors.Join(err, x.End(len(s.Bytes)))
+}
+
+// TestLocalsRegisterNoMoreThanNeeded sends a little of much memory: what is for this one operation, or would be more than there may be, is the
+// little.
+func TestLocalsRegisterNoMoreThanNeeded(t *testing.T) {
+	l, d := locals(t, 1)
+	d.most = 1 << 16
+	much := make([]byte, 1<<20)
+	for what, k := range map[string]memmon.Kind{"nobody answers": memmon.Mapped(much, nil), "too much": memmon.Mapped(much, new(numbered))} {
+		part := much[1<<19:][:100]
+		for range 2 {
+			x, err := l.Begin(&provider.Segment{Bytes: part, Kind: k}, ReadLocal)
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if &x.at(x.Handle, 100)[0] != &part[0] || len(x.Handle.b) > 1<<16 {
+				t.Errorf("%s: %d bytes are registered for 100", what, len(x.Handle.b))
+			}
+			if err := x.End(100); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	other := &provider.Segment{Bytes: make([]byte, 100), Kind: memmon.HeapBytes(much)}
+	if _, err := l.Begin(other, ReadLocal); !errors.Is(err, provider.ErrInvalid) {
+		t.Errorf("bytes of other memory: %v", err)
+	}
 }
