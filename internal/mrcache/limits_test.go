@@ -245,3 +245,28 @@ func TestNothingGoesInVain(t *testing.T) {
 		release(t, &r, nil)
 	}
 }
+
+// TestShortageBesideAnother has two caches of one process, two domains say, on a device that can pin less than both may: what one of them keeps idle
+// does not keep the other one from registering.
+func TestShortageBesideAnother(t *testing.T) {
+	d := newDevice()
+	d.limit = 3 * pageSize
+	b := newBench(t, d, Config{})
+	other, err := newCache(d, Config{Arbiter: b.arbiter}, func() (uint64, error) { return math.MaxUint64, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := singles(t, 4)
+	for _, k := range p[:3] {
+		b.pass(t, k)
+	}
+	r, err := other.Acquire(p[3])
+	if err != nil {
+		t.Errorf("the other cache has only idle ones: %v", err)
+	} else {
+		release(t, &r, nil)
+	}
+	if err := other.Close(); err != nil {
+		t.Error(err)
+	}
+}
