@@ -14,13 +14,14 @@ import (
 //
 // All methods are safe for concurrent use.
 type Arbiter struct {
-	events  *events
-	alone   error                   // why neither C nor another copy of Weft can find the events; nil: they can
-	serving atomic.Pointer[serving] // nil: no monitor answers
-	sinks   atomic.Pointer[[]*sink]
-	exports exports
-	off     atomic.Bool
-	epoch   atomic.Uint64
+	events   *events
+	alone    error                   // why neither C nor another copy of Weft can find the events; nil: they can
+	serving  atomic.Pointer[serving] // nil: no monitor answers
+	sinks    atomic.Pointer[[]*sink]
+	exports  listeners // those who have registrations of their own, and cannot see what Go does
+	shortage listeners // caches
+	off      atomic.Bool
+	epoch    atomic.Uint64
 
 	turn     sync.Mutex // of who changes what serves; held while a monitor starts, is tested and stops
 	monitor  Monitor    // guarded by turn, as is what follows; nil: none

@@ -30,6 +30,8 @@ type Cache[H any] struct {
 	small     atomic.Uint64            // refused
 	closed    atomic.Bool              // set under mu
 	detach    func()
+	lonely    func()       // no other cache's shortage is heard of any more
+	sparing   sync.RWMutex // read: what is idle is being given back for a shortage
 	reclaimer reclaimer
 
 	mu    sync.Mutex  // of what is kept; it is taken after no other lock, and nothing is called with it but Valid and Hold of proofs
@@ -61,6 +63,7 @@ func newCache[H any](r Registrar[H], cfg Config, lockable func() (uint64, error)
 	c := &Cache[H]{registrar: r, cfg: cfg, reclaimer: newReclaimer()}
 	c.live.Store(1)
 	c.detach = cfg.Arbiter.Attach(c.reclaimer.gone, cfg.Logger)
+	c.lonely = cfg.Arbiter.OnShortage(c.spare)
 	go c.reclaim()
 	return c, nil
 }

@@ -4,6 +4,13 @@ package mrcache
 // what is in use is so after its last Release.
 func (c *Cache[H]) Flush() { c.logFailure(c.clear(true)) }
 
+// spare gives back what is idle, for who finds no memory to pin.
+func (c *Cache[H]) spare() {
+	c.sparing.RLock()
+	defer c.sparing.RUnlock()
+	c.logFailure(c.clear(false))
+}
+
 // Close deregisters all that is idle, and ends the goroutine. It does not wait for what is in use: that is deregistered by the last Release. More than
 // once is harmless. The error is what the registrar says.
 func (c *Cache[H]) Close() error {
@@ -11,6 +18,9 @@ func (c *Cache[H]) Close() error {
 		c.mu.Lock()
 		c.closed.Store(true)
 		c.mu.Unlock()
+		c.lonely()
+		c.sparing.Lock() // another one's shortage may be giving back what is idle here
+		defer c.sparing.Unlock()
 		close(c.reclaimer.stop)
 		<-c.reclaimer.done
 		c.close.err = c.clear(true)

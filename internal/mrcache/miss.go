@@ -187,11 +187,14 @@ func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
 }
 
 // Register has the registrar register memory, without keeping or counting it: the caller has it deregistered. For want of memory what is idle in
-// the cache is let go, and it is tried once more.
+// the cache is let go, then what is in the other caches of the process, and it is tried again.
 func (c *Cache[H]) Register(b []byte) (H, error) {
 	h, err := c.registrar.Register(b)
-	if IsShortage(err) {
-		c.logFailure(c.clear(false))
+	for _, makeRoom := range []func(){c.spare, c.cfg.Arbiter.Shortage} {
+		if !IsShortage(err) {
+			break
+		}
+		makeRoom()
 		h, err = c.registrar.Register(b)
 	}
 	return h, err
