@@ -67,8 +67,9 @@ func (a *Arbiter) Close() error {
 	return a.events.close()
 }
 
-// Choose says which monitor of Weft's own serves from now on: "none", or "userfaultfd". It fails if that does not work here, and with
-// [ErrInUse] when a cache is attached.
+// Choose says which monitor of Weft's own serves from now on: "none", or "userfaultfd". It is started, has to prove itself, and is stopped until a
+// cache attaches: if that does not work here, Choose fails with [ErrMonitor], and what was chosen before stays. It fails with [ErrInUse] when a cache is
+// attached.
 func (a *Arbiter) Choose(name string) error {
 	m, err := monitorOf(name, a)
 	if err != nil {
@@ -102,6 +103,11 @@ func (a *Arbiter) install(m Monitor, imported bool) error {
 		return fmt.Errorf("memmon: %s serves: %w", a.monitor.Name(), ErrImported)
 	case len(a.attached()) > 0:
 		return fmt.Errorf("memmon: too late for %s in the place of %s: %w: %d", nameOf(m), nameOf(a.monitor), ErrInUse, len(a.attached()))
+	}
+	if m != nil && !imported { // others may need more than there is yet
+		if err := a.tryOut(m); err != nil {
+			return fmt.Errorf("memmon: %w", err)
+		}
 	}
 	a.monitor, a.imported = m, imported
 	a.mu.Lock()

@@ -202,6 +202,30 @@ func TestF67MonitorsProveThemselves(t *testing.T) {
 	}
 }
 
+// TestChosenMonitorsProveThemselves: what was chosen serves, or it is an error that it does not (P8).
+func TestChosenMonitorsProveThemselves(t *testing.T) {
+	defer delete(choices, "fake")
+	for what, f := range map[string]*fake{
+		"does not start": {startErr: errFake, coverage: newFake().coverage},
+		"sees nothing":   {proveErr: errFake, coverage: newFake().coverage},
+		"works":          newFake(),
+	} {
+		choices["fake"] = func(*events) (Monitor, error) { return f, nil }
+		a := testArbiter(t)
+		works := f.startErr == nil && f.proveErr == nil
+		switch err := a.Choose("fake"); {
+		case works && err != nil, !works && (!errors.Is(err, ErrMonitor) || !errors.Is(err, errFake)):
+			t.Errorf("%s: %v", what, err)
+		}
+		if s := a.Status(); (s.Monitor == "fake") != works || s.State != Idle || s.Why != nil {
+			t.Errorf("%s: %+v", what, s)
+		}
+		if started := f.startErr == nil; started != (f.calls[len(f.calls)-1] == "stop") {
+			t.Errorf("%s: it heard %v", what, f.calls)
+		}
+	}
+}
+
 // TestAnswersOnlyForPrivateMemory has a monitor say that it sees everything: what other processes do it cannot see.
 func TestAnswersOnlyForPrivateMemory(t *testing.T) {
 	all := Coverage{Callers: []Caller{Library, Raw}}

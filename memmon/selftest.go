@@ -40,6 +40,18 @@ func (a *Arbiter) test(s *serving) (Coverage, error) {
 	return sees, a.tryAll(s)
 }
 
+// tryOut has a monitor prove itself that is not to serve yet.
+func (a *Arbiter) tryOut(m Monitor) error {
+	if err := m.Start(func(Range) {}); err != nil {
+		return fmt.Errorf("%s: start: %w: %w", m.Name(), ErrMonitor, err)
+	}
+	_, err := a.test(&serving{monitor: m, coverage: m.Coverage()})
+	if stop := m.Stop(); stop != nil {
+		err = errors.Join(err, fmt.Errorf("%s: stop: %w: %w", m.Name(), ErrMonitor, stop))
+	}
+	return err
+}
+
 // tryAll has all happen to pages that Go can do.
 func (a *Arbiter) tryAll(s *serving) error {
 	m := s.monitor

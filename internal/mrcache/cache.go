@@ -27,7 +27,6 @@ type Cache[H any] struct {
 	index     index[H]
 	grave     atomic.Pointer[entry[H]] // dead and idle, to be deregistered
 	live      atomic.Int64             // registrations there are, and one for the cache until Close
-	small     atomic.Uint64            // refused
 	closed    atomic.Bool              // set under mu
 	detach    func()
 	lonely    func()       // no other cache's shortage is heard of any more
@@ -56,10 +55,7 @@ func newCache[H any](r Registrar[H], cfg Config, lockable func() (uint64, error)
 	if r == nil {
 		return nil, fmt.Errorf("%w: no registrar", ErrConfig)
 	}
-	cfg, err := cfg.resolve(lockable)
-	if err != nil {
-		return nil, err
-	}
+	cfg = cfg.resolve(lockable)
 	c := &Cache[H]{registrar: r, cfg: cfg, reclaimer: newReclaimer()}
 	c.live.Store(1)
 	c.detach = cfg.Arbiter.Attach(c.reclaimer.gone, cfg.Logger)
@@ -71,15 +67,15 @@ func newCache[H any](r Registrar[H], cfg Config, lockable func() (uint64, error)
 // Acquire returns a registration that covers all bytes of the memory, which is held until Release. It may be one that is kept, or a new
 // one, which is kept if somebody answers for the memory and the limits allow; else it is for this one operation.
 //
-// It fails with ErrEmpty, ErrSmall, ErrClosed, memmon.ErrNotHeap, what the registrar says, and ErrRemapped if the memory does not stay the same for as
+// It fails with ErrEmpty, ErrClosed, memmon.ErrNotHeap, what the registrar says, and ErrRemapped if the memory does not stay the same for as
 // long as it takes to register it.
 func (c *Cache[H]) Acquire(k memmon.Kind) (Registration[H], error) {
 	var b []byte
 	if k != nil {
 		b = k.Bytes()
 	}
-	if len(b) == 0 || len(b) < c.cfg.Small {
-		return c.refuse(len(b))
+	if len(b) == 0 {
+		return Registration[H]{}, ErrEmpty
 	}
 	r, found := c.find(k, memmon.RangeOf(b), c.cfg.Arbiter.Epoch()) // as AcquirePart; a call more is a tenth of a hit
 	if found == nil && r.entry != nil {
@@ -91,22 +87,14 @@ func (c *Cache[H]) Acquire(k memmon.Kind) (Registration[H], error) {
 // AcquirePart is Acquire of a part of the memory. All of it is registered, if that is to be kept and can be; else the part. It fails with ErrEmpty also
 // if it is no part of the memory.
 func (c *Cache[H]) AcquirePart(k memmon.Kind, b []byte) (Registration[H], error) {
-	if len(b) == 0 || len(b) < c.cfg.Small {
-		return c.refuse(len(b))
+	if len(b) == 0 {
+		return Registration[H]{}, ErrEmpty
 	}
 	r, found := c.find(k, memmon.RangeOf(b), c.cfg.Arbiter.Epoch())
 	if found == nil && r.entry != nil {
 		return r, nil
 	}
 	return c.missed(k, b, found)
-}
-
-func (c *Cache[H]) refuse(n int) (Registration[H], error) {
-	if n == 0 {
-		return Registration[H]{}, ErrEmpty
-	}
-	c.small.Add(1)
-	return Registration[H]{}, ErrSmall
 }
 
 // find is the hit. Whether the memory is still the same is asked when the entry is in use: from then on the handle stays, and what changes later

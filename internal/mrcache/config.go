@@ -1,7 +1,6 @@
 package mrcache
 
 import (
-	"fmt"
 	"log/slog"
 
 	"github.com/weft-fabric/weft/internal/sys"
@@ -17,8 +16,6 @@ type Config struct {
 	// MaxBytes is how many bytes of pages are kept registered; 0 means half of the memory that the process may use. It is never more than what
 	// RLIMIT_MEMLOCK leaves when the cache is made.
 	MaxBytes uint64
-	// Small is the length in bytes below which memory is refused with ErrSmall, since a copy costs less; 0 refuses none.
-	Small int
 	// Logger is told what the monitor does, and which registrations could not be given back, also by the goroutine that Close waits for: its handler
 	// must not close the cache. Nil discards.
 	Logger *slog.Logger
@@ -26,11 +23,8 @@ type Config struct {
 
 const defaultCount = 1024
 
-// resolve is a checked copy with the defaults. lockable asks how much more may be pinned; what cannot be asked is no limit.
-func (c Config) resolve(lockable func() (uint64, error)) (Config, error) {
-	if c.Small < 0 {
-		return c, fmt.Errorf("%w: Small is %d", ErrConfig, c.Small)
-	}
+// resolve is a copy with the defaults. lockable asks how much more may be pinned; what cannot be asked is no limit.
+func (c Config) resolve(lockable func() (uint64, error)) Config {
 	if c.Arbiter == nil {
 		c.Arbiter = memmon.Process()
 	}
@@ -50,5 +44,5 @@ func (c Config) resolve(lockable func() (uint64, error)) (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return c, nil
+	return c
 }

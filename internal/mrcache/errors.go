@@ -8,8 +8,6 @@ import (
 var (
 	// ErrEmpty refuses memory of no bytes.
 	ErrEmpty = errors.New("mrcache: no memory to register")
-	// ErrSmall refuses memory that is shorter than Config.Small: copy it.
-	ErrSmall = errors.New("mrcache: not worth a registration")
 	// ErrRemapped says that memory became other memory while it was registered: what the operation sent or wrote is not to be trusted.
 	ErrRemapped = errors.New("mrcache: the memory changed while it was in use")
 	// ErrClosed ends the use of a cache that was closed.

@@ -182,26 +182,24 @@ func TestOverlapping(t *testing.T) {
 var global [64]byte
 
 func TestRefused(t *testing.T) {
-	b := newBench(t, newDevice(), Config{Small: 10})
+	b := newBench(t, newDevice(), Config{})
 	own := new(owner)
 	for what, c := range map[string]struct {
 		k    memmon.Kind
 		want error
 	}{
-		"nothing":       {nil, ErrEmpty},
-		"no bytes":      {memmon.HeapBytes(nil), ErrEmpty},
-		"empty":         {memmon.Mapped([]byte{}, own), ErrEmpty},
-		"small":         {memmon.HeapBytes(make([]byte, 9)), ErrSmall},
-		"small, nobody": {memmon.Mapped(pages(t, 1).Bytes()[:9], nil), ErrSmall},
-		"not heap":      {memmon.HeapBytes(pages(t, 1).Bytes()), memmon.ErrNotHeap},
-		"global":        {memmon.HeapBytes(global[:]), memmon.ErrNotHeap},
+		"nothing":  {nil, ErrEmpty},
+		"no bytes": {memmon.HeapBytes(nil), ErrEmpty},
+		"empty":    {memmon.Mapped([]byte{}, own), ErrEmpty},
+		"not heap": {memmon.HeapBytes(pages(t, 1).Bytes()), memmon.ErrNotHeap},
+		"global":   {memmon.HeapBytes(global[:]), memmon.ErrNotHeap},
 	} {
 		if _, err := b.Acquire(c.k); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, not %v", what, err, c.want)
 		}
 	}
-	if s := b.Stats(); s.Small != 2 || b.device.made != 0 {
-		t.Errorf("%+v, %d registered", s, b.device.made)
+	if b.device.made != 0 {
+		t.Errorf("%d registered", b.device.made)
 	}
 	b.pass(t, memmon.HeapBytes(make([]byte, 10)))
 	b.device.refuse.Store(true)
@@ -214,19 +212,16 @@ func TestConfig(t *testing.T) {
 	if _, err := New[*region](nil, Config{}); !errors.Is(err, ErrConfig) {
 		t.Errorf("without a registrar: %v", err)
 	}
-	if _, err := New(newDevice(), Config{Small: -1}); !errors.Is(err, ErrConfig) {
-		t.Errorf("a negative length: %v", err)
+	c := Config{}.resolve(func() (uint64, error) { return 5, nil })
+	if c.Arbiter != memmon.Process() || c.MaxCount != 1024 || c.MaxBytes != 5 || c.Logger == nil {
+		t.Errorf("%+v", c)
 	}
-	c, err := Config{}.resolve(func() (uint64, error) { return 5, nil })
-	if err != nil || c.Arbiter != memmon.Process() || c.MaxCount != 1024 || c.MaxBytes != 5 || c.Logger == nil {
-		t.Errorf("%+v, %v", c, err)
+	c = Config{MaxBytes: 3, MaxCount: -5}.resolve(func() (uint64, error) { return 0, errDevice })
+	if c.MaxCount != 0 || c.MaxBytes != 3 {
+		t.Errorf("%+v", c)
 	}
-	c, err = Config{MaxBytes: 3, MaxCount: -5}.resolve(func() (uint64, error) { return 0, errDevice })
-	if err != nil || c.MaxCount != 0 || c.MaxBytes != 3 {
-		t.Errorf("%+v, %v", c, err)
-	}
-	if c, err = (Config{}).resolve(func() (uint64, error) { return 0, errDevice }); err != nil || c.MaxBytes == 0 {
-		t.Errorf("%+v, %v", c, err)
+	if c = (Config{}).resolve(func() (uint64, error) { return 0, errDevice }); c.MaxBytes == 0 {
+		t.Errorf("%+v", c)
 	}
 }
 

@@ -13,7 +13,6 @@ type Stats struct {
 
 	NoMonitor, NoAnswer, Disabled, Full, Unsure uint64 // registrations for one operation, by reason
 
-	Small   uint64 // refused
 	Raced   uint64 // registered in vain: another goroutine was faster
 	Evicted uint64 // let go to make room
 	Failed  uint64 // not let go by the registrar
@@ -39,7 +38,7 @@ func (c *Cache[H]) Stats() Stats {
 		}
 	}
 	s := c.stats
-	s.Entries, s.InUse, s.Small = len(c.ring)-len(c.free), inUse, c.small.Load()
+	s.Entries, s.InUse = len(c.ring)-len(c.free), inUse
 	return s
 }
 
