@@ -3,6 +3,7 @@ package mrcache
 import (
 	"errors"
 	"math"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -267,6 +268,49 @@ func TestShortageBesideAnother(t *testing.T) {
 		release(t, &r, nil)
 	}
 	if err := other.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestShortageWhileClosing has three caches of devices that use each other: one that gives back what is idle for a shortage comes to a shortage again,
+// while somebody closes it. Nobody waits for himself.
+func TestShortageWhileClosing(t *testing.T) {
+	d, full, third := newDevice(), newDevice(), newDevice()
+	full.limit = 0
+	first := newBench(t, third, Config{})
+	anybody := func() (uint64, error) { return math.MaxUint64, nil }
+	other, err := newCache(full, Config{Arbiter: first.arbiter}, anybody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCache(d, Config{Arbiter: first.arbiter}, anybody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, closed := singles(t, 3), make(chan error, 1)
+	short := func() {
+		if _, err := other.Acquire(p[0]); !errors.Is(err, syscall.ENOMEM) {
+			t.Errorf("there is no room: %v", err)
+		}
+	}
+	d.leaving = func(*region) { // first's turn comes before this one's
+		first.pass(t, p[1])
+		short()
+	}
+	third.leaving = func(*region) {
+		go func() { closed <- c.Close() }()
+		for c.sparing.TryRLock() {
+			c.sparing.RUnlock()
+			runtime.Gosched()
+		}
+	}
+	r, err := c.Acquire(p[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, &r, nil)
+	short()
+	if err := errors.Join(<-closed, other.Close()); err != nil {
 		t.Error(err)
 	}
 }
