@@ -314,3 +314,25 @@ func TestShortageWhileClosing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestShortageInVain has a buffer that is too large for the device, of which a part would do: nothing else is let go for it.
+func TestShortageInVain(t *testing.T) {
+	d := newDevice()
+	d.limit = 4 * pageSize
+	b := newBench(t, d, Config{})
+	small := singles(t, 2)
+	large := memmon.Mapped(pages(t, 5).Bytes(), new(owner))
+	for range 3 {
+		for _, k := range small {
+			b.pass(t, k)
+		}
+		r, err := b.AcquirePart(large, large.Bytes()[:100])
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, &r, nil)
+	}
+	if s := b.Stats(); s.Hits != 6 || s.Entries != 3 {
+		t.Errorf("%+v", s)
+	}
+}

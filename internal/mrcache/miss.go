@@ -146,16 +146,20 @@ func (c *Cache[H]) prove(e *entry[H], k memmon.Kind, b []byte) (err error) {
 // what was asked for, if need be for one operation.
 func (c *Cache[H]) pin(e *entry[H], k memmon.Kind, whole, b []byte) error {
 	if e.why != Kept {
-		return c.pinAs(e, b)
+		return c.pinAs(e, b, c.Register)
 	}
 	more := around(k, whole)
-	err := c.pinAs(e, more)
+	register := c.Register
+	if pagesOf(more) != pagesOf(b) { // nobody gives way to what need not be
+		register = c.registrar.Register
+	}
+	err := c.pinAs(e, more, register)
 	if err != nil && len(more) > len(b) {
-		err = c.pinAs(e, b)
+		err = c.pinAs(e, b, c.Register)
 	}
 	if errors.Is(err, errNoRoom) {
 		e.why = Full
-		err = c.pinAs(e, b)
+		err = c.pinAs(e, b, c.Register)
 	}
 	return err
 }
@@ -165,10 +169,12 @@ var (
 	errUnsure = errors.New("nobody can tell at this moment whether the memory has changed")
 )
 
+func pagesOf(b []byte) memmon.Range { return memmon.RangeOf(b).Rounded(pageSize) }
+
 // pinAs registers b if there is room, or if it is not to be kept.
-func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
+func (c *Cache[H]) pinAs(e *entry[H], b []byte, register func([]byte) (H, error)) (err error) {
 	e.span = memmon.RangeOf(b)
-	e.bytes = e.span.Rounded(pageSize).Len
+	e.bytes = pagesOf(b).Len
 	if !c.reserve(e) {
 		return errNoRoom
 	}
@@ -178,7 +184,7 @@ func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
 			c.unreserve(e)
 		}
 	}()
-	if e.handle, err = c.Register(b); err != nil {
+	if e.handle, err = register(b); err != nil {
 		return fmt.Errorf("mrcache: register %d bytes at %v: %w", len(b), e.span, err)
 	}
 	made = true
@@ -190,11 +196,12 @@ func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
 // the cache is let go, then what is in the other caches of the process, and it is tried again.
 func (c *Cache[H]) Register(b []byte) (H, error) {
 	h, err := c.registrar.Register(b)
-	for _, makeRoom := range []func(){c.spare, c.cfg.Arbiter.Shortage} {
-		if !IsShortage(err) {
-			break
-		}
-		makeRoom()
+	if IsShortage(err) {
+		c.spare()
+		h, err = c.registrar.Register(b)
+	}
+	if IsShortage(err) {
+		c.cfg.Arbiter.Shortage()
 		h, err = c.registrar.Register(b)
 	}
 	return h, err
