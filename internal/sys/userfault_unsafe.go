@@ -194,8 +194,12 @@ func (u *Userfault) Watch(addr, n uint64) error {
 	return uffdCall(u.fd.Int(), uffdioRegister, unsafe.Pointer(&arg))
 }
 
-// Unwatch ends that.
+// Unwatch ends that. The memory may have become somebody else's: where another userfaultfd watches, Watch is refused; without asking that, all but
+// the newest kernels end that one's watch.
 func (u *Userfault) Unwatch(addr, n uint64) error {
+	if err := u.Watch(addr, n); err != nil {
+		return err
+	}
 	arg := [2]uint64{addr, n}
 	return uffdCall(u.fd.Int(), uffdioUnregister, unsafe.Pointer(&arg))
 }
@@ -219,17 +223,14 @@ func (u *Userfault) End() error { return Eventfd{u.stop}.Ring() }
 // unwatched, since a file was mapped into it. The child of a fork that runs no other program has a copy of the descriptor, so that closing it
 // would not let go of who gives such memory back: nobody would read his event, and he would wait for ever.
 //
-// Of what another userfaultfd watches nothing is asked but to watch it, which is refused: Watched would take its protection away, whosever it is,
-// and old kernels let anybody end its watch.
+// Watched is not asked: it would take the protection of what another userfaultfd watches away.
 func (u *Userfault) letGo() {
 	list, err := guardedMappings()
 	if err != nil {
 		return // then there is mostly nothing to do
 	}
 	for _, m := range list {
-		if u.Watch(m.Addr, m.Len) == nil {
-			_ = u.Unwatch(m.Addr, m.Len)
-		}
+		_ = u.Unwatch(m.Addr, m.Len)
 	}
 }
 
