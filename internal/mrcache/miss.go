@@ -21,12 +21,10 @@ const (
 // missed goes on where a hit of b was not possible; found is an entry that is not valid any more, or nil.
 func (c *Cache[H]) missed(k memmon.Kind, b []byte, found *entry[H]) (Registration[H], error) {
 	why := missNew
+	want := memmon.RangeOf(b)
 	var unsure time.Time // since when
 	for changes, doubts := 0, 0; changes < tries; {
-		whole, want, epoch := k.Bytes(), memmon.RangeOf(b), c.cfg.Arbiter.Epoch()
-		if !memmon.RangeOf(whole).Contains(want) { // an arena that is closed has none
-			return Registration[H]{}, ErrEmpty
-		}
+		epoch := c.cfg.Arbiter.Epoch()
 		for found != nil {
 			why = found.missed(epoch)
 			c.kill(found)
@@ -35,6 +33,10 @@ func (c *Cache[H]) missed(k memmon.Kind, b []byte, found *entry[H]) (Registratio
 			if r, found = c.find(k, want, epoch); found == nil && r.entry != nil {
 				return r, nil
 			}
+		}
+		whole := k.Bytes()
+		if !memmon.RangeOf(whole).Contains(want) { // an arena that is closed has none
+			return Registration[H]{}, ErrEmpty
 		}
 		r, err := c.register(k, whole, b, epoch, why, true)
 		switch {
