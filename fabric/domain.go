@@ -154,7 +154,7 @@ func (d *Domain) Alloc(n int, a Access) (*Memory, error) {
 }
 
 // Register lets peers use memory that the program has. It stays the program's to keep alive, as its kind says. It fails with
-// ErrInvalid (no memory, mapped memory without an owner, HeapBytes that are not of the Go heap), ErrNoMemory (too many registrations), ErrNotSupported and ErrClosed.
+// ErrInvalid (no memory, mapped memory without an owner, HeapBytes that are not of the Go heap: also memmon.ErrNotHeap), ErrNoMemory (too many registrations), ErrNotSupported and ErrClosed.
 func (d *Domain) Register(k memmon.Kind, a Access) (*Memory, error) {
 	const op = "register"
 	if err := errors.Join(checkKind(k), checkAccess(a)); err != nil {
@@ -170,7 +170,7 @@ func checkKind(k memmon.Kind) error {
 		return invalid("no memory, or mapped memory without an owner")
 	}
 	if err := memmon.Check(k); err != nil {
-		return invalid("%v: a global variable, or mapped memory, which needs an owner", err)
+		return invalid("%w: a global variable, or mapped memory, which needs an owner", err)
 	}
 	return nil
 }

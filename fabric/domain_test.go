@@ -161,6 +161,14 @@ func TestForeignSegments(t *testing.T) {
 // global is memory that Go did not allocate.
 var global [8]byte
 
+// Who registers memory that is not of the heap as such can tell that from other mistakes.
+func TestRegisterGlobal(t *testing.T) {
+	d := open(t, fakeprov.New("fake"), "a").d
+	if _, err := d.Register(memmon.HeapBytes(global[:]), 0); !errors.Is(err, ErrInvalid) || !errors.Is(err, memmon.ErrNotHeap) {
+		t.Errorf("registered: %v", err)
+	}
+}
+
 // Bytes that are not of the memory that they are said to be would be looked for at an offset of nothing: they are refused.
 func TestKindsOfSegments(t *testing.T) {
 	p := fakeprov.New("fake")

@@ -245,9 +245,9 @@ var errMixed = errors.New("it is memory of several classes, or not all of it is 
 // classLooks is how often the list of mappings is read: what others map and unmap meanwhile may push an entry out of it.
 const classLooks = 4
 
-// classOf asks the kernel what the range is.
 var mappingsOf = sys.MappingsOf // another one in tests
 
+// classOf asks the kernel what the range is.
 func classOf(r Range) (class Memory, err error) {
 	for range classLooks {
 		var list []sys.MappingInfo

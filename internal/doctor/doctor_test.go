@@ -227,6 +227,8 @@ func TestRemedies(t *testing.T) {
 		"hooks":          {(&HooksReport{PID: 1, Error: "x", why: none}).check(), moreFiles},
 		"hooks, other":   {(&HooksReport{PID: 1, Error: "x", why: hooks.ErrNumbers}).check(), "mount /proc, of this pid namespace"},
 		"hooks, refused": {(&HooksReport{PID: 1, Error: "x", why: syscall.EPERM}).check(), "look as the same user or as root; in a container with CAP_SYS_PTRACE; with ptrace_scope 0"},
+		"monitor":        {(&MonitorState{Error: "x", State: "idle", why: none}).check(), moreFiles},
+		"monitor, odd":   {(&MonitorState{Error: "x", State: "idle", why: syscall.EINVAL}).check(), "set that to what there is here, or unset it"},
 		"hooks, here":    {(&HooksReport{PID: os.Getpid(), Error: "x", why: os.ErrNotExist}).check(), "mount /proc, of this pid namespace"},
 	} {
 		if c.got.Remedy != c.want {

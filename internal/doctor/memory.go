@@ -76,6 +76,8 @@ type MonitorState struct {
 	Answers  []string `json:"answers"`
 	Gaps     []Gap    `json:"gaps"`
 	Choices  []Choice `json:"choices"`
+
+	why error
 }
 
 // Gap is a class of memory that the monitor does not answer for: it is not cached, but registered for each operation.
@@ -99,7 +101,7 @@ func monitor() MonitorState {
 		m.Choices = append(m.Choices, Choice{name, err == nil, text(err)})
 	}
 	s, err := serve((*memmon.Arbiter).FromEnv)
-	m.State, m.Error, m.Disabled = s.State.String(), text(err), s.Disabled
+	m.State, m.Error, m.why, m.Disabled = s.State.String(), text(err), err, s.Disabled
 	if s.Monitor != "" {
 		m.Serves = s.Monitor
 	}
@@ -157,6 +159,8 @@ func (m *MonitorState) check() Check {
 		gaps = append(gaps, g.Memory)
 	}
 	switch {
+	case noDescriptor(m.why):
+		c.State, c.Found, c.Remedy = Limited, "not known: "+m.Error, moreFiles
 	case m.Error != "" && m.State != memmon.Failed.String():
 		c.State, c.Found, c.Remedy = Limited, "the environment is refused: "+m.Error, "set that to what there is here, or unset it"
 	case m.Error != "":

@@ -30,7 +30,7 @@ type Cache[H any] struct {
 	closed    atomic.Bool              // set under mu
 	detach    func()
 	lonely    func()       // no other cache's shortage is heard of any more
-	sparing   sync.RWMutex // read: what is idle is being given back for a shortage
+	sparing   sync.RWMutex // read: what is idle is being given back for a shortage; written once, by Close
 	reclaimer reclaimer
 
 	mu    sync.Mutex  // of what is kept; it is taken after no other lock, and nothing is called with it but Valid and Hold of proofs

@@ -4,9 +4,12 @@ package mrcache
 // what is in use is so after its last Release.
 func (c *Cache[H]) Flush() { c.logFailure(c.clear(true)) }
 
-// spare gives back what is idle, for who finds no memory to pin.
+// spare gives back what is idle, for who finds no memory to pin. Who closes the cache gives back all by himself, and waits for those who are here
+// already: so they, whom a driver or the handler of a log may bring here once more, must not wait for him.
 func (c *Cache[H]) spare() {
-	c.sparing.RLock()
+	if !c.sparing.TryRLock() {
+		return
+	}
 	defer c.sparing.RUnlock()
 	c.logFailure(c.clear(false))
 }
@@ -19,8 +22,7 @@ func (c *Cache[H]) Close() error {
 		c.closed.Store(true)
 		c.mu.Unlock()
 		c.lonely()
-		c.sparing.Lock() // another one's shortage may be giving back what is idle here
-		defer c.sparing.Unlock()
+		c.sparing.Lock() // for good: another one's shortage may be giving back what is idle here, and none does from now on
 		close(c.reclaimer.stop)
 		<-c.reclaimer.done
 		c.close.err = c.clear(true)

@@ -63,3 +63,28 @@ func TestClosedBefore(t *testing.T) {
 		t.Errorf("%d registrations are left", n)
 	}
 }
+
+// TestPartOfTheClosed has somebody want a part of an arena that was closed, of which the cache has not heard: what he finds is not his to keep.
+func TestPartOfTheClosed(t *testing.T) {
+	b := newBench(t, newDevice(), Config{})
+	elsewhere, err := memmon.NewArbiter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer elsewhere.Close()
+	m := arena(t, elsewhere, 2)
+	part := m.Bytes()[:100]
+	b.pass(t, m)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := b.AcquirePart(m, part); !errors.Is(err, ErrEmpty) {
+			t.Errorf("acquired: %v", err)
+		}
+	}
+	b.idle()
+	if s := b.Stats(); s.Entries != 0 || b.device.count() != 0 {
+		t.Errorf("%d registrations are left: %+v", b.device.count(), s)
+	}
+}

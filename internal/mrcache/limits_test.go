@@ -3,6 +3,7 @@ package mrcache
 import (
 	"errors"
 	"math"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -268,5 +269,70 @@ func TestShortageBesideAnother(t *testing.T) {
 	}
 	if err := other.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestShortageWhileClosing has three caches of devices that use each other: one that gives back what is idle for a shortage comes to a shortage again,
+// while somebody closes it. Nobody waits for himself.
+func TestShortageWhileClosing(t *testing.T) {
+	d, full, third := newDevice(), newDevice(), newDevice()
+	full.limit = 0
+	first := newBench(t, third, Config{})
+	anybody := func() (uint64, error) { return math.MaxUint64, nil }
+	other, err := newCache(full, Config{Arbiter: first.arbiter}, anybody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCache(d, Config{Arbiter: first.arbiter}, anybody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, closed := singles(t, 3), make(chan error, 1)
+	short := func() {
+		if _, err := other.Acquire(p[0]); !errors.Is(err, syscall.ENOMEM) {
+			t.Errorf("there is no room: %v", err)
+		}
+	}
+	d.leaving = func(*region) { // first's turn comes before this one's
+		first.pass(t, p[1])
+		short()
+	}
+	third.leaving = func(*region) {
+		go func() { closed <- c.Close() }()
+		for c.sparing.TryRLock() {
+			c.sparing.RUnlock()
+			runtime.Gosched()
+		}
+	}
+	r, err := c.Acquire(p[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, &r, nil)
+	short()
+	if err := errors.Join(<-closed, other.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestShortageInVain has a buffer that is too large for the device, of which a part would do: nothing else is let go for it.
+func TestShortageInVain(t *testing.T) {
+	d := newDevice()
+	d.limit = 4 * pageSize
+	b := newBench(t, d, Config{})
+	small := singles(t, 2)
+	large := memmon.Mapped(pages(t, 5).Bytes(), new(owner))
+	for range 3 {
+		for _, k := range small {
+			b.pass(t, k)
+		}
+		r, err := b.AcquirePart(large, large.Bytes()[:100])
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, &r, nil)
+	}
+	if s := b.Stats(); s.Hits != 6 || s.Entries != 3 {
+		t.Errorf("%+v", s)
 	}
 }

@@ -21,12 +21,10 @@ const (
 // missed goes on where a hit of b was not possible; found is an entry that is not valid any more, or nil.
 func (c *Cache[H]) missed(k memmon.Kind, b []byte, found *entry[H]) (Registration[H], error) {
 	why := missNew
+	want := memmon.RangeOf(b)
 	var unsure time.Time // since when
 	for changes, doubts := 0, 0; changes < tries; {
-		whole, want, epoch := k.Bytes(), memmon.RangeOf(b), c.cfg.Arbiter.Epoch()
-		if !memmon.RangeOf(whole).Contains(want) { // an arena that is closed has none
-			return Registration[H]{}, ErrEmpty
-		}
+		epoch := c.cfg.Arbiter.Epoch()
 		for found != nil {
 			why = found.missed(epoch)
 			c.kill(found)
@@ -35,6 +33,10 @@ func (c *Cache[H]) missed(k memmon.Kind, b []byte, found *entry[H]) (Registratio
 			if r, found = c.find(k, want, epoch); found == nil && r.entry != nil {
 				return r, nil
 			}
+		}
+		whole := k.Bytes()
+		if !memmon.RangeOf(whole).Contains(want) { // an arena that is closed has none
+			return Registration[H]{}, ErrEmpty
 		}
 		r, err := c.register(k, whole, b, epoch, why, true)
 		switch {
@@ -146,16 +148,20 @@ func (c *Cache[H]) prove(e *entry[H], k memmon.Kind, b []byte) (err error) {
 // what was asked for, if need be for one operation.
 func (c *Cache[H]) pin(e *entry[H], k memmon.Kind, whole, b []byte) error {
 	if e.why != Kept {
-		return c.pinAs(e, b)
+		return c.pinAs(e, b, c.Register)
 	}
 	more := around(k, whole)
-	err := c.pinAs(e, more)
+	register := c.Register
+	if pagesOf(more) != pagesOf(b) { // nobody gives way to what need not be
+		register = c.registrar.Register
+	}
+	err := c.pinAs(e, more, register)
 	if err != nil && len(more) > len(b) {
-		err = c.pinAs(e, b)
+		err = c.pinAs(e, b, c.Register)
 	}
 	if errors.Is(err, errNoRoom) {
 		e.why = Full
-		err = c.pinAs(e, b)
+		err = c.pinAs(e, b, c.Register)
 	}
 	return err
 }
@@ -165,10 +171,12 @@ var (
 	errUnsure = errors.New("nobody can tell at this moment whether the memory has changed")
 )
 
+func pagesOf(b []byte) memmon.Range { return memmon.RangeOf(b).Rounded(pageSize) }
+
 // pinAs registers b if there is room, or if it is not to be kept.
-func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
+func (c *Cache[H]) pinAs(e *entry[H], b []byte, register func([]byte) (H, error)) (err error) {
 	e.span = memmon.RangeOf(b)
-	e.bytes = e.span.Rounded(pageSize).Len
+	e.bytes = pagesOf(b).Len
 	if !c.reserve(e) {
 		return errNoRoom
 	}
@@ -178,7 +186,7 @@ func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
 			c.unreserve(e)
 		}
 	}()
-	if e.handle, err = c.Register(b); err != nil {
+	if e.handle, err = register(b); err != nil {
 		return fmt.Errorf("mrcache: register %d bytes at %v: %w", len(b), e.span, err)
 	}
 	made = true
@@ -190,11 +198,12 @@ func (c *Cache[H]) pinAs(e *entry[H], b []byte) (err error) {
 // the cache is let go, then what is in the other caches of the process, and it is tried again.
 func (c *Cache[H]) Register(b []byte) (H, error) {
 	h, err := c.registrar.Register(b)
-	for _, makeRoom := range []func(){c.spare, c.cfg.Arbiter.Shortage} {
-		if !IsShortage(err) {
-			break
-		}
-		makeRoom()
+	if IsShortage(err) {
+		c.spare()
+		h, err = c.registrar.Register(b)
+	}
+	if IsShortage(err) {
+		c.cfg.Arbiter.Shortage()
 		h, err = c.registrar.Register(b)
 	}
 	return h, err

@@ -68,7 +68,7 @@ func (l *Locals[H]) makeBounces() (err error) {
 	if l.arena, err = l.c.Arbiter.NewArena(l.c.Small * l.c.Bounces); err != nil {
 		return err
 	}
-	if l.whole, err = l.c.Registrar.Register(l.arena.Bytes()); err != nil {
+	if l.whole, err = l.cache.Register(l.arena.Bytes()); err != nil {
 		return errors.Join(err, l.arena.Close())
 	}
 	for b := l.arena.Bytes(); len(l.free) < l.c.Bounces; b = b[l.c.Small:] {

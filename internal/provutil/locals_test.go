@@ -206,6 +206,24 @@ func TestLocalsMakeRoom(t *testing.T) {
 	}
 }
 
+// TestLocalsMakeRoomForBounces opens another domain when the device is full of what the first one keeps.
+func TestLocalsMakeRoomForBounces(t *testing.T) {
+	l, d := locals(t, 1)
+	b := make([]byte, 100)
+	x, err := l.Begin(&provider.Segment{Bytes: b, Kind: memmon.HeapBytes(b)}, ReadLocal)
+	if err := errors.Join(err, x.End(0)); err != nil {
+		t.Fatal(err)
+	}
+	d.room = len(d.open)
+	other, err := NewLocals(LocalsConfig[*registered]{Registrar: d, Small: 64, Bounces: 1, Arbiter: l.c.Arbiter})
+	if err != nil {
+		t.Fatalf("beside what is idle: %v", err)
+	}
+	if err := other.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // blind registers memory and keeps nothing of it, as a card does: what it holds the collector does not see.
 type blind struct{}
 

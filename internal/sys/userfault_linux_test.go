@@ -3,8 +3,10 @@
 package sys
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -253,6 +255,53 @@ func TestUserfaultCloseLetsGo(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestUserfaultCloseLeavesOthers closes one beside somebody else's, who keeps watch over writes: that one's pages stay protected.
+func TestUserfaultCloseLeavesOthers(t *testing.T) {
+	u, _ := testUserfault(t)
+	fd, err := openUserfault()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fd.Close()
+	m, err := MapAnonymous(osPageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	m.Bytes()[0] = 1
+	others, page := &Userfault{fd: fd}, uint64(osPageSize)
+	if err := others.Watch(Address(m.Bytes()), page); err != nil {
+		t.Fatal(err)
+	}
+	defer others.Unwatch(Address(m.Bytes()), page)
+	if err := others.protect(Address(m.Bytes()), page, 1); err != nil { // UFFDIO_WRITEPROTECT_MODE_WP
+		t.Fatal(err)
+	}
+	if !writeProtected(t, m.Bytes()) {
+		t.Fatal("not protected")
+	}
+	for what, do := range map[string]func(){"it closes": u.letGo, "it watched there before": func() { _ = u.Unwatch(Address(m.Bytes()), page) }} {
+		if do(); !writeProtected(t, m.Bytes()) {
+			t.Errorf("%s: not protected any more: what is written is not seen", what)
+		}
+	}
+}
+
+// writeProtected says whether a userfaultfd protects the first page of b: bit 57 of pagemap.
+func writeProtected(t *testing.T, b []byte) bool {
+	t.Helper()
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var entry [8]byte
+	if _, err := f.ReadAt(entry[:], int64(Address(b)/uint64(osPageSize)*8)); err != nil {
+		t.Fatal(err)
+	}
+	return binary.NativeEndian.Uint64(entry[:])>>57&1 != 0
 }
 
 // TestUserfaultRefused is under a filter of system calls that refuses what lets go of the threads that wait when the reader ends: better none than one

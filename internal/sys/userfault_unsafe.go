@@ -194,17 +194,26 @@ func (u *Userfault) Watch(addr, n uint64) error {
 	return uffdCall(u.fd.Int(), uffdioRegister, unsafe.Pointer(&arg))
 }
 
-// Unwatch ends that.
+// Unwatch ends that. The memory may have become somebody else's: where another userfaultfd watches, Watch is refused; without asking that, all but
+// the newest kernels end that one's watch.
 func (u *Userfault) Unwatch(addr, n uint64) error {
+	if err := u.Watch(addr, n); err != nil {
+		return err
+	}
 	arg := [2]uint64{addr, n}
 	return uffdCall(u.fd.Int(), uffdioUnregister, unsafe.Pointer(&arg))
 }
 
-// Watched asks the kernel whether all of the range is memory that Watch was called for. It cannot say while an event waits to be read: busy.
+// Watched asks the kernel whether all of the range is memory that Watch was called for. It cannot say while an event waits to be read: busy. It is not to be
+// asked of memory that another userfaultfd may watch: it is true of that, and takes the protection of its pages away.
 func (u *Userfault) Watched(addr, n uint64) (is, busy bool) {
-	arg := [3]uint64{addr, n, 0} // protect nothing: it only looks
-	err := uffdCall(u.fd.Int(), uffdioWriteprotect, unsafe.Pointer(&arg))
+	err := u.protect(addr, n, 0) // nothing: it only looks
 	return err == nil, errors.Is(err, unix.EAGAIN)
+}
+
+func (u *Userfault) protect(addr, n, mode uint64) error {
+	arg := [3]uint64{addr, n, mode}
+	return uffdCall(u.fd.Int(), uffdioWriteprotect, unsafe.Pointer(&arg))
 }
 
 // End makes the thread end as if the kernel had failed it with an error, for tests of what happens then. It does not wait.
@@ -213,16 +222,15 @@ func (u *Userfault) End() error { return Eventfd{u.stop}.Ring() }
 // letGo ends the watch of what is watched still: memory that was moved is so at its new place, and so are the rests of a range that could not be
 // unwatched, since a file was mapped into it. The child of a fork that runs no other program has a copy of the descriptor, so that closing it
 // would not let go of who gives such memory back: nobody would read his event, and he would wait for ever.
+//
+// Watched is not asked: it would take the protection of what another userfaultfd watches away.
 func (u *Userfault) letGo() {
-	list, err := Mappings()
+	list, err := guardedMappings()
 	if err != nil {
 		return // then there is mostly nothing to do
 	}
 	for _, m := range list {
-		is, busy := u.Watched(m.Addr, m.Len)
-		if (is || busy) && u.Watch(m.Addr, m.Len) == nil { // what another userfaultfd watches is refused, and stays that one's
-			_ = u.Unwatch(m.Addr, m.Len)
-		}
+		_ = u.Unwatch(m.Addr, m.Len)
 	}
 }
 
