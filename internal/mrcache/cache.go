@@ -85,7 +85,7 @@ func (c *Cache[H]) Acquire(k memmon.Kind) (Registration[H], error) {
 }
 
 // AcquirePart is Acquire of a part of the memory. All of it is registered, if that is to be kept and can be; else the part. It fails with ErrEmpty also
-// if it is no part of the memory.
+// if it is no part of the memory and would have to be registered: a registration that is kept is found by the part and by who answers for it alone.
 func (c *Cache[H]) AcquirePart(k memmon.Kind, b []byte) (Registration[H], error) {
 	if len(b) == 0 {
 		return Registration[H]{}, ErrEmpty
