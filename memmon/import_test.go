@@ -112,6 +112,26 @@ func TestNothingToAsk(t *testing.T) {
 	}
 }
 
+// faint is a monitor that panics when it is to watch.
+type faint struct{ *fake }
+
+func (faint) Watch(Range) (Watch, error) { panic(errFake) }
+
+// TestWatchPanics has a program go on after the panic: nobody is woken for memory that is not watched.
+func TestWatchPanics(t *testing.T) {
+	a := testArbiter(t)
+	if err := a.Import(faint{newFake()}); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Attach(ignore, nil)()
+	defer func() {
+		if recover() == nil || a.events.wanted(Everything) {
+			t.Errorf("wanted %v", a.events.wanted(Everything))
+		}
+	}()
+	_, _ = a.Prove(Mapped(pages(t, 1).Bytes(), nil))
+}
+
 // startled is a monitor that panics when it starts, or is tested.
 type startled struct {
 	*fake

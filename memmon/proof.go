@@ -149,25 +149,29 @@ func (s *serving) answers(r Range) error {
 }
 
 // observe begins to look at whole pages.
-func (a *Arbiter) observe(s *serving, r Range) (*observed, error) {
+func (a *Arbiter) observe(s *serving, r Range) (made *observed, err error) {
 	t := a.events.start(r)
 	p := &observed{a: a, s: s, r: r, sure: t.sure}
 	p.seen.Store(t.seen)
 	p.lost.Store(t.lost)
 	p.touched.Store(t.touched)
 	a.events.want(r, 1)
-	w, err := s.monitor.Watch(r)
-	if err == nil && w == nil {
+	defer func() {
+		if made == nil { // also if the monitor panics
+			a.events.want(r, -1)
+		}
+	}()
+	p.watch, err = s.monitor.Watch(r)
+	switch {
+	case err != nil:
+	case p.watch == nil:
 		err = errNoWatch
-	}
-	if err == nil {
+	default:
 		if err = s.monitor.Err(); err == nil {
-			p.watch = w
 			return p, nil
 		}
-		w.Close()
+		p.watch.Close()
 	}
-	a.events.want(r, -1)
 	return nil, fmt.Errorf("%s: %v: %w: %w", s.monitor.Name(), r, ErrUnanswered, err)
 }
 

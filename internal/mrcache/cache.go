@@ -10,8 +10,8 @@ import (
 	"github.com/weft-fabric/weft/memmon"
 )
 
-// Registrar registers memory with a device. Its methods are called from any goroutine and without any lock of the cache; they may block, map and
-// unmap, but not use the cache, whose Close may be waiting for them, nor panic.
+// Registrar registers memory with a device. Its methods are called from any goroutine, Deregister also by who finds no memory to pin for another
+// cache, and without any lock of the cache; they may block, map and unmap, but not use the cache, whose Close may be waiting for them, nor panic.
 type Registrar[H any] interface {
 	// Register registers all of b, and does not keep b. It is whole pages of mapped memory, or bytes of one object of the Go heap, in whose pages
 	// are others; what is for one operation is any bytes.
@@ -85,7 +85,7 @@ func (c *Cache[H]) Acquire(k memmon.Kind) (Registration[H], error) {
 }
 
 // AcquirePart is Acquire of a part of the memory. All of it is registered, if that is to be kept and can be; else the part. It fails with ErrEmpty also
-// if it is no part of the memory.
+// if it is no part of the memory and would have to be registered: a registration that is kept is found by the part and by who answers for it alone.
 func (c *Cache[H]) AcquirePart(k memmon.Kind, b []byte) (Registration[H], error) {
 	if len(b) == 0 {
 		return Registration[H]{}, ErrEmpty

@@ -143,7 +143,7 @@ const (
 	WriteLocal            // what arrives is put there
 )
 
-// Begin registers a segment.
+// Begin registers a segment. The caller holds no lock that a registrar takes, of whatever domain: for want of memory those of the others are called, too.
 func (l *Locals[H]) Begin(s *provider.Segment, u Use) (Local[H], error) {
 	x := Local[H]{of: l}
 	var err error
