@@ -4,6 +4,8 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -99,5 +101,36 @@ func TestHeapIsNotTheMonitors(t *testing.T) {
 	}
 	if _, err := a.Prove(Mapped(b, nil)); !errors.Is(err, ErrUnanswered) || f.open != 0 {
 		t.Errorf("%v; %d watches are open", err, f.open)
+	}
+}
+
+// halting is a watch that cannot tell each other time.
+type halting struct{ asked atomic.Uint64 }
+
+func (h *halting) ask() answer {
+	if h.asked.Add(1)%2 == 1 {
+		return unsure
+	}
+	return same
+}
+
+func (h *halting) Valid() bool { return h.ask() == same }
+
+func (*halting) Close() {}
+
+// TestDoubtIsNoChange has several ask the same watch at once, of which one is told nothing and the others that all is well: to nobody it is a change.
+func TestDoubtIsNoChange(t *testing.T) {
+	a := testArbiter(t)
+	for range 1000 {
+		p := &observed{a: a, s: &serving{}, watch: new(halting), r: Range{1 << 20, 1 << 12}}
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				if !p.Valid() && p.Changed() {
+					t.Error("nothing has changed")
+				}
+			})
+		}
+		all.Wait()
 	}
 }

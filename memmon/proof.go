@@ -205,25 +205,28 @@ func (p *observed) all() answer {
 		return unsure
 	}
 	a := p.told()
-	switch {
-	case a == changed:
-		return a
-	case !p.watch.Valid():
-		return max(a, p.why())
+	if a != changed {
+		a = max(a, seenBy(p.watch))
 	}
-	return max(a, p.told())
+	if a != changed {
+		a = max(a, p.told())
+	}
+	return a
+}
+
+// seenBy is the monitor's answer. Of Weft's own it is asked in one call: others who ask the same watch at the same time are told something else.
+func seenBy(w Watch) answer {
+	if w, ok := w.(interface{ ask() answer }); ok {
+		return w.ask()
+	}
+	if w.Valid() {
+		return same
+	}
+	return changed
 }
 
 // again is the answer of somebody who was unsure: nothing makes it same.
 func (p *observed) again() answer { return max(p.all(), unsure) }
-
-// why is the answer when the monitor's is no. It is unsure if that says so.
-func (p *observed) why() answer {
-	if w, ok := p.watch.(interface{ unsure() bool }); ok && w.unsure() {
-		return max(p.told(), unsure)
-	}
-	return changed
-}
 
 // told is what the events say.
 func (p *observed) told() answer {

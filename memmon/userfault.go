@@ -78,16 +78,14 @@ type userfaultWatch struct {
 	r    Range
 	seen atomic.Uint64 // of what was heard
 	dead atomic.Uint32 // the answer that stays: the addresses were found to be others, or nobody could say
-	said atomic.Uint32 // the last answer
 }
 
+// Watch is of memory that is not of the Go heap: who has the bytes has asked (proveWatched). By addresses alone nobody can, whose question would
+// hold what is no object.
 func (u *userfault) Watch(r Range) (Watch, error) {
 	fd := u.fd.Load()
 	if fd == nil {
 		return nil, errNotNow
-	}
-	if err := notGoHeap(r); err != nil {
-		return nil, err
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -99,19 +97,6 @@ func (u *userfault) Watch(r Range) (Watch, error) {
 	}
 	u.watches.add(w)
 	return w, nil
-}
-
-// goGrowth is by how much the Go heap grows at least, at addresses that are multiples of it.
-const goGrowth = 4 << 20
-
-// notGoHeap asks at both ends, and wherever the Go heap could begin in between.
-func notGoHeap(r Range) error {
-	for at := r.Addr; at < r.End(); at = min((at+goGrowth)&^(goGrowth-1), max(at+1, r.End()-1)) {
-		if heap, err := sys.OfGoHeap(sys.BytesAt(at, 1)); err != nil || heap {
-			return fmt.Errorf("it is memory of the Go heap, which must not be watched: %w", errors.Join(ErrMonitor, err))
-		}
-	}
-	return nil
 }
 
 // outdate has those who watched what lay in a range before not take it for that once it is watched again. Mostly it is what lay there: then one
@@ -136,14 +121,7 @@ func (u *userfault) outdate(fd *sys.Userfault, r Range) {
 	}
 }
 
-func (w *userfaultWatch) Valid() bool {
-	a := w.ask()
-	w.said.Store(uint32(a))
-	return a == same
-}
-
-// unsure says that the last false Valid was for want of an answer.
-func (w *userfaultWatch) unsure() bool { return answer(w.said.Load()) == unsure }
+func (w *userfaultWatch) Valid() bool { return w.ask() == same }
 
 func (w *userfaultWatch) ask() answer {
 	if a := answer(w.dead.Load()); a != same {

@@ -172,46 +172,6 @@ func EndReader(a *Arbiter) error { return a.monitor.(*userfault).fd.Load().End()
 
 func claim(addr uint64) (*sys.Anonymous, bool, error) { return sys.MapAnonymousAt(addr, pageSize) }
 
-// TestUserfaultIntoTheGoHeap watches a range that begins before the Go heap, ends in it, or has it in the middle.
-func TestUserfaultIntoTheGoHeap(t *testing.T) {
-	a := withUserfault(t)
-	object := make([]byte, 8<<20)
-	in := RangeOf(object)
-	list, err := sys.Mappings()
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin := in.Addr // of what is mapped without a hole up to the object
-	for _, m := range slices.Backward(list) {
-		if m.Addr < begin && m.Addr+m.Len >= begin {
-			begin = m.Addr
-		}
-	}
-	m, taken, err := sys.MapAnonymousAt(begin-uint64(pageSize), pageSize)
-	if err != nil || taken {
-		t.Fatal(taken, err)
-	}
-	defer m.Close()
-	from, page := RangeOf(m.Bytes()).Addr, uint64(pageSize)
-	first := (in.Addr + page - 1) &^ (page - 1) // a whole page of the object
-	for what, r := range map[string]Range{
-		"its last page is of the heap":  {from, first + page - from},
-		"its first page is of the heap": {first, page},
-		"all of the heap is in it":      {from, in.End()&^(page-1) - from},
-	} {
-		if w, err := a.monitor.Watch(r); err == nil {
-			t.Errorf("%s: watched", what)
-			w.Close()
-		}
-	}
-	runtime.KeepAlive(object)
-	w, err := a.monitor.Watch(RangeOf(m.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
-}
-
 // TestHoleIsNotAnswered has a range of which a page is not mapped: its monitor is told nothing when memory comes to lie there.
 func TestHoleIsNotAnswered(t *testing.T) {
 	a := withUserfault(t)

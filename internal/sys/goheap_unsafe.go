@@ -16,7 +16,8 @@ import (
 type pinnerView struct{ refs []unsafe.Pointer }
 
 // OfGoHeap says whether b, which is not empty, is memory of the Go heap: allocated by the runtime for one object, also a part of one. Global
-// variables are not. It fails if this version of Go cannot be asked.
+// variables are not. It fails if this version of Go cannot be asked. The caller has b: an address of the heap at which he knows of no object must not be
+// asked of, at which the runtime may abort.
 func OfGoHeap(b []byte) (bool, error) {
 	if err := heapQuestion(); err != nil {
 		return false, err
@@ -24,16 +25,21 @@ func OfGoHeap(b []byte) (bool, error) {
 	return askHeap(unsafe.Pointer(unsafe.SliceData(b)))
 }
 
+func view(p *runtime.Pinner) *pinnerView { return *(**pinnerView)(unsafe.Pointer(p)) }
+
 func askHeap(p unsafe.Pointer) (is bool, err error) {
 	var pinner runtime.Pinner
 	defer func() {
-		if r := recover(); r != nil { // an object of an experimental arena
+		if r := recover(); r != nil { // an object of an experimental arena, or what has been given back meanwhile
 			is, err = false, nil
+			if v := view(&pinner); v != nil {
+				v.refs = nil // else the finalizer aborts
+			}
 		}
 	}()
 	pinner.Pin(p)
 	defer pinner.Unpin()
-	v := *(**pinnerView)(unsafe.Pointer(&pinner))
+	v := view(&pinner)
 	if v == nil || len(v.refs) > 1 || len(v.refs) == 1 && v.refs[0] != p {
 		return false, errHeapQuestion
 	}
