@@ -270,7 +270,6 @@ func TestErrorsName(t *testing.T) {
 		"register":         func() error { _, err := a.d.Register(nil, 0); return err },
 		"register unowned": func() error { _, err := a.d.Register(memmon.Mapped(make([]byte, 8), nil), 0); return err },
 		"register none":    func() error { _, err := a.d.Register(memmon.HeapBytes(nil), 0); return err },
-		"register global":  func() error { _, err := a.d.Register(memmon.HeapBytes(global[:]), 0); return err },
 		"register odd":     func() error { _, err := a.d.Register(memmon.HeapBytes([]byte{1}), 1<<7); return err },
 		"view":             func() error { _, err := a.d.View(t.Context(), to, 1, 0, -1); return err },
 		"view wraps":       func() error { _, err := a.d.View(t.Context(), to, 1, ^uint64(0), 1); return err },

@@ -319,10 +319,15 @@ func (a *Arbiter) begin(m Monitor) error {
 		return nil
 	}
 	a.become(Starting, nil)
-	if err := m.Start(a.tell); err != nil {
+	err := start(m, a.tell)
+	a.started = err == nil
+	return err
+}
+
+func start(m Monitor, gone func(Range)) error {
+	if err := m.Start(gone); err != nil {
 		return fmt.Errorf("%s: start: %w: %w", m.Name(), ErrMonitor, err)
 	}
-	a.started = true
 	return nil
 }
 

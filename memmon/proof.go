@@ -103,8 +103,11 @@ func (a *Arbiter) proveWatched(b []byte) (Proof, error) {
 		return nil, a.unserved()
 	}
 	// The runtime gives pages of its heap back by calls of its own, of which hooks in the C library know nothing.
-	if is, err := sys.OfGoHeap(b); is || err != nil {
-		return nil, fmt.Errorf("memory of the Go heap that is said to be mapped: %w", errors.Join(ErrUnanswered, err))
+	switch is, err := sys.OfGoHeap(b); {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrUnanswered, err)
+	case is:
+		return nil, fmt.Errorf("memory of the Go heap that is said to be mapped: %w", ErrUnanswered)
 	}
 	p, err := a.observe(s, RangeOf(b).Rounded(uint64(pageSize)))
 	if err != nil {
@@ -270,18 +273,18 @@ func classOf(r Range) (class Memory, err error) {
 
 // classOfAll is the class of what is mapped in a range, by address. Of a hole nothing is told when memory comes to lie there, so there must be none.
 func classOfAll(list []sys.MappingInfo, r Range) (Memory, error) {
-	class, upTo := numMemories, r.Addr
+	class := numMemories
 	for _, m := range list {
 		if ofDevice(m) {
 			return 0, fmt.Errorf("%s: %w", m.File, ErrDevice)
 		}
 		c := classify(m)
-		if class != numMemories && c != class || m.Addr > upTo {
+		if class != numMemories && c != class {
 			return 0, errMixed
 		}
-		class, upTo = c, m.Addr+m.Len
+		class = c
 	}
-	if upTo < r.End() {
+	if !sys.Gapless(list, r.Addr, r.Len) {
 		return 0, errMixed
 	}
 	return class, nil

@@ -42,8 +42,8 @@ func (a *Arbiter) test(s *serving) (Coverage, error) {
 
 // tryOut has a monitor prove itself that is not to serve yet.
 func (a *Arbiter) tryOut(m Monitor) error {
-	if err := m.Start(func(Range) {}); err != nil {
-		return fmt.Errorf("%s: start: %w: %w", m.Name(), ErrMonitor, err)
+	if err := start(m, func(Range) {}); err != nil {
+		return err
 	}
 	_, err := a.test(&serving{monitor: m, coverage: m.Coverage()})
 	if stop := m.Stop(); stop != nil {

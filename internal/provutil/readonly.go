@@ -16,17 +16,17 @@ import (
 func readOnly(b []byte) bool {
 	r := memmon.RangeOf(b)
 	list, err := sys.MappingsOf(r.Addr, r.Len)
-	if err != nil {
+	if err != nil || !sys.Gapless(list, r.Addr, r.Len) {
 		return false
 	}
-	at, writable := r.Addr, true
+	writable := true
 	for _, m := range list {
-		if m.Addr > at || !m.Readable {
+		if !m.Readable {
 			return false
 		}
-		at, writable = m.Addr+m.Len, writable && m.Writable
+		writable = writable && m.Writable
 	}
-	return at >= r.End() && !writable
+	return !writable
 }
 
 // copied registers a copy of a segment for the operation. The owner is asked before and after: of a view that is released nothing is sent, even if it

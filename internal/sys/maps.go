@@ -102,3 +102,15 @@ func parseMapping(line string) (MappingInfo, error) {
 	}
 	return m, nil
 }
+
+// Gapless says whether mappings, which are listed by address, have all of a range.
+func Gapless(list []MappingInfo, addr, n uint64) bool {
+	at := addr
+	for _, m := range list {
+		if m.Addr > at {
+			return false
+		}
+		at = m.Addr + m.Len
+	}
+	return at >= addr+n
+}

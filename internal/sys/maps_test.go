@@ -65,3 +65,24 @@ func TestMappingsOf(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestGapless(t *testing.T) {
+	list := []MappingInfo{{Addr: 10, Len: 10}, {Addr: 20, Len: 5}, {Addr: 30, Len: 10}}
+	for _, c := range []struct {
+		addr, n uint64
+		want    bool
+	}{{10, 15, true}, {12, 3, true}, {10, 16, false}, {9, 2, false}, {20, 12, false}, {30, 10, true}} {
+		var of []MappingInfo // those that overlap, as MappingsOf gives
+		for _, m := range list {
+			if m.Addr < c.addr+c.n && c.addr < m.Addr+m.Len {
+				of = append(of, m)
+			}
+		}
+		if Gapless(of, c.addr, c.n) != c.want {
+			t.Errorf("%d bytes at %d: gapless is %v", c.n, c.addr, !c.want)
+		}
+	}
+	if Gapless(nil, 1, 1) {
+		t.Error("nothing has no gaps")
+	}
+}
